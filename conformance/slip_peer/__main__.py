@@ -67,6 +67,12 @@ def parser():
                       help="every session of the recording has the same input")
     view.add_argument("--masks", type=pathlib.Path, metavar="OUT/charlie/masks.safetensors",
                       help="for the seed of T: with --repeats, looks for lattice masks without noise")
+    view.add_argument("--held", type=pathlib.Path, metavar="OUT/david",
+                      help="instead: what he holds of a hidden split")
+    view.add_argument("--audit", type=pathlib.Path, metavar="AUDIT",
+                      help="of --held: the owner's integer model, to look for an A without noise")
+    view.add_argument("--check", type=pathlib.Path, metavar="OUT/charlie/check.safetensors",
+                      help="of --held: whether U is that of the split")
     view.add_argument("--each-session", action="store_true",
                       help="judge every session of the recording by itself, and count")
     view.add_argument("--false-alarms", type=float, default=0.001, metavar="RATE",

@@ -9,7 +9,7 @@ import os
 import pathlib
 import struct
 
-from . import (convolution, decomposition, documents, encoding, integrity, lattice, linear,
+from . import (convolution, decomposition, documents, encoding, hiding, integrity, lattice, linear,
                parameters, ring, session)
 from .documents import fail
 
@@ -109,8 +109,9 @@ def half_floats(dtype, data):
     return [struct.unpack("<f", struct.pack("<I", word << 16))[0] for word in words]
 
 
-def read_description(path, form, fields, optional=(), sets=parameters.BY_NAME):
-    """manifest.json or plan.json. The version comes first: in another one everything may differ."""
+def read_description(path, form, fields_of):
+    """(parameter set, manifest.json or plan.json). The version comes first: in another one everything may
+    differ. fields_of(set) is (the fields of a set, those of them that may be absent)."""
     document = documents.read(path)
     if not isinstance(document, dict) or document.get("format") != form:
         fail(path, f"expected format {form}")
@@ -119,13 +120,15 @@ def read_description(path, form, fields, optional=(), sets=parameters.BY_NAME):
     if type(version) is not int or version != own:
         fail(path, f"version {version}, expected {own}: split the model again with this version's "
                    "'slip split' (PARAM-4)")
+    name, names = document.get("set"), hiding.SETS
+    if not isinstance(name, str) or name not in names:
+        fail(path, f'field "set": expected one of {", ".join(names)}')
+    fields, optional = fields_of(names[name])
     common = {"format": str, "version": (own, own), "set": str, "groups": list}
     documents.record(path, document, common | fields, optional)
-    if document["set"] not in sets:
-        fail(path, f'field "set": expected one of {", ".join(sets)}')
     if not 1 <= len(document["groups"]) <= parameters.GROUPS_MAX:
         fail(path, "expected 1 to 2^16 groups")
-    return document
+    return names[name], document
 
 
 def require_range(path, name, values, greatest):
@@ -166,24 +169,43 @@ def convolution_of(path, entry, rows, cols):
 
 
 class David:
-    """OUT/david: the stacked W_D, or the kernel matrix, of each group."""
+    """OUT/david: the stacked W_D, the kernel matrix or, of the hidden split, [A ; U] of each group."""
 
     def __init__(self, folder):
         folder = pathlib.Path(folder)
         if any((folder / name).exists() for name in ("charlie", "charlie.safetensors",
                                                      "plan.json")):
             fail(folder, "holds a part of Charlie's artifact")
-        manifest = read_description(folder / "manifest.json", "slip-david", {"sha256": str})
+        self.set, manifest = read_description(folder / "manifest.json", "slip-david", lambda own: (
+            {"sha256": str} | ({"seed": str} if own.hides else {}), []))
         documents.require_digest(folder, "sha256", manifest["sha256"])
-        self.set = parameters.BY_NAME[manifest["set"]]
+        if self.set.hides:
+            documents.require_digest(folder, "seed", manifest["seed"])
+            self.seed = bytes.fromhex(manifest["seed"])
         tensors = SafeTensors(folder / "david.safetensors")
         self.digest = tensors.digest
         if self.digest.hex() != manifest["sha256"]:
             fail(folder, "david.safetensors has another digest than the manifest says")
         if len(tensors.header) != len(manifest["groups"]):
             fail(folder, "david.safetensors holds other tensors than the groups of the manifest")
-        self.weights = [self.group(tensors, group, entry)
-                        for group, entry in enumerate(manifest["groups"])]
+        read = self.hidden_group if self.set.hides else self.group
+        self.weights = [read(tensors, group, entry) for group, entry in enumerate(manifest["groups"])]
+
+    def hidden_group(self, tensors, group, entry):
+        """HIDE-1: representatives of least magnitude in the file, residues here."""
+        name, path = f"group.{group}", tensors.path
+        documents.record(path, entry, {"rows": EXTENT, "cols": (1, hiding.WIDTHS[-1].n)})
+        M, n = entry["rows"], entry["cols"]
+        if tensors.shape(name) != [self.set.planes, M, n]:
+            fail(path, f"{name} has another shape than the manifest says")
+        flat = tensors.flat(name, "I8")
+        planes = [flat[at:at + M * n] for at in range(0, len(flat), M * n)]
+        for plane, p in zip(planes, self.set.primes, strict=True):
+            if any(not -(p // 2) <= entry <= p // 2 for entry in plane):
+                fail(path, f"{name}: an entry is beyond half of {p} (MODEL-7)")
+        A = [[bytes(entry % p for entry in plane[at:at + n]) for at in range(0, M * n, n)]
+             for plane, p in zip(planes, self.set.primes)]
+        return hiding.Stacked(self.set, A, self.seed)
 
     @staticmethod
     def group(tensors, group, entry):
@@ -200,32 +222,46 @@ class David:
 
 
 MEMBER = {"tensor": str, "layer_type": str, "block": object, "m": EXTENT,
-          "rank": (0, parameters.MATRIX_MAX), "first_row": (0, parameters.MATRIX_MAX),
-          "tensor_rows": EXTENT}
+          "first_row": (0, parameters.MATRIX_MAX), "tensor_rows": EXTENT}
 
 
 class Member:
-    """A, B and the row scales of one matrix."""
+    """The row scales of one matrix and, but of the hidden split, A and B."""
 
-    def __init__(self, tensors, entry, n):
+    def __init__(self, tensors, entry, n, own):
         path = tensors.path
-        documents.record(path, entry, MEMBER, ["first_row", "tensor_rows"])
-        self.layer_type, self.block = entry["layer_type"], entry["block"]
+        rank = {} if own.hides else {"rank": (0, parameters.MATRIX_MAX)}
+        documents.record(path, entry, MEMBER | rank, ["first_row", "tensor_rows"])
+        self.layer_type, self.block, self.m = entry["layer_type"], entry["block"], entry["m"]
         if self.block is not None:
             documents.require_integer(path, "block", self.block, 0, parameters.GROUPS_MAX)
         self.tensor = name = self.name(path, entry)
+        self.row_scale = tensors.flat(name + ".row_scale", "F32")
+        if tensors.shape(name + ".row_scale") != [self.m]:
+            fail(path, f"{name}.row_scale: a shape that does not fit the plan")
+        if not all(scale > 0 and math.isfinite(scale) for scale in self.row_scale):
+            fail(path, f"{name}.row_scale: not positive")
+        self.A = self.B = None
+        if not own.hides:
+            self.read_factors(tensors, entry["rank"], n)
+
+    def read_factors(self, tensors, rank, n):
+        path, name = tensors.path, self.tensor
         significands = tensors.matrix(name + ".A", "I16")
         exponents = tensors.flat(name + ".A_exponent", "I8")
         self.B = tensors.matrix(name + ".B", "I16")
-        self.row_scale = tensors.flat(name + ".row_scale", "F32")
-        if tensors.shape(name + ".A") != [entry["m"], entry["rank"]] \
-                or tensors.shape(name + ".A_exponent") != [entry["m"]] \
-                or tensors.shape(name + ".B") != [entry["rank"], n] \
-                or tensors.shape(name + ".row_scale") != [entry["m"]]:
+        if tensors.shape(name + ".A") != [self.m, rank] \
+                or tensors.shape(name + ".A_exponent") != [self.m] \
+                or tensors.shape(name + ".B") != [rank, n]:
             fail(path, f"{name}: shapes that do not fit the plan")
         require_left_factor(path, name, significands, exponents)
         self.A = [[a << e for a in row] for row, e in zip(significands, exponents, strict=True)]
-        self.require_values(path, name)
+        for row in self.B:
+            require_range(path, name + ".B", row, parameters.FACTOR_MAX)
+
+    def integers(self, q, y):
+        """LIN-2: W_int q, from David's part of it, which of the hidden split is all (HIDE-8)."""
+        return y if self.A is None else linear.low_rank(self.A, self.B, q, y)
 
     @staticmethod
     def name(path, entry):
@@ -239,30 +275,40 @@ class Member:
             fail(path, "first_row: the rows are not inside the tensor")
         return f"{entry['tensor']}.rows_from_{entry['first_row']}"
 
-    def require_values(self, path, name):
-        for row in self.B:
-            require_range(path, name + ".B", row, parameters.FACTOR_MAX)
-        if not all(scale > 0 and math.isfinite(scale) for scale in self.row_scale):
-            fail(path, f"{name}.row_scale: not positive")
-
 
 class Group:
-    def __init__(self, tensors, entry):
+    def __init__(self, tensors, entry, own):
         path = tensors.path
-        documents.record(path, entry, {"n": EXTENT, "activation_norm": (parameters.NORM_MIN,
-                                                                        parameters.NORM_MAX),
-                                       "members": list, "convolution": dict}, ["convolution"])
+        (self.hidden_record if own.hides else self.record)(path, entry)
         self.n, self.activation_norm = entry["n"], entry["activation_norm"]
-        self.members = [Member(tensors, member, self.n) for member in entry["members"]]
+        self.members = [Member(tensors, member, self.n, own) for member in entry["members"]]
         if not self.members or "convolution" in entry and len(self.members) != 1:
             fail(path, "a group has members, and a convolution is one alone")
-        self.convolution = convolution_of(path, entry, len(self.members[0].A), self.n)
+        self.convolution = convolution_of(path, entry, self.members[0].m, self.n)
+
+    @staticmethod
+    def record(path, entry):
+        norm = parameters.NORM_MIN, parameters.NORM_MAX
+        documents.record(path, entry, {"n": EXTENT, "activation_norm": norm, "members": list,
+                                       "convolution": dict}, ["convolution"])
+
+    @staticmethod
+    def hidden_record(path, entry):
+        """HIDE-2, HIDE-7."""
+        part = {"first_column": (0, parameters.MATRIX_MAX), "width": EXTENT}
+        widest, norm = hiding.WIDTHS[-1].n, (1, hiding.WIDTHS[0].B)
+        documents.record(path, entry, {"n": (1, widest), "activation_norm": norm, "members": list} | part,
+                         part)
+        if entry["activation_norm"] != hiding.width_of(entry["n"]).B:
+            fail(path, "an activation norm that is not that of the width (HIDE-2)")
+        if part.keys() & entry.keys():
+            fail(path, f"this Charlie runs no matrix of more than {widest} columns (HIDE-7)")
 
     def shape(self):
         """(inputs, outputs) of a column."""
         if self.convolution:
             return self.convolution.inputs, self.convolution.outputs
-        return self.n, sum(len(member.A) for member in self.members)
+        return self.n, sum(member.m for member in self.members)
 
 
 def require_planned_ranks(path, plan, strategy, groups):
@@ -291,33 +337,48 @@ class Charlie:
     def __init__(self, folder):
         folder = pathlib.Path(folder)
         path = folder / "charlie/plan.json"
-        plan = read_description(path, "slip-charlie", {
-            "attention": str, "strategy": str, "seed": str, "t": (parameters.T, parameters.T),
-            "plan": list, "david_sha256": str}, ["attention", "seed"])
+        self.set, plan = read_description(path, "slip-charlie", self.fields_of)
         self.config = documents.read(folder / "charlie/config.json")
         if not isinstance(self.config, dict):
             fail(folder, "config.json is not an object")
         self.network = self.config.get("model_type") == "cnn"
         self.require_kind(path, plan)
         self.tensors = SafeTensors(folder / "charlie/charlie.safetensors")
-        self.groups = [Group(self.tensors, entry) for entry in plan["groups"]]
-        require_planned_ranks(path, plan["plan"], plan["strategy"], self.groups)
+        self.groups = [Group(self.tensors, entry, self.set) for entry in plan["groups"]]
+        if not self.set.hides:
+            require_planned_ranks(path, plan["plan"], plan["strategy"], self.groups)
         require_digests(folder / "charlie")
         if self.network:
             require_layers(path, self.config, self.groups)
-        self.david = David(folder / "david")
-        self.require_same_split(folder, plan)
-        check = read_check(folder / "charlie/check.safetensors", self.groups, self.david.set)
-        self.secret = secret_of(check, self.groups, self.david.set)
+        self.digest = bytes.fromhex(plan["david_sha256"])
+        self.weights = self.known_weights(folder, plan)
+        check = read_check(folder / "charlie/check.safetensors", self.groups, self.set)
+        self.secret = secret_of(check, self.groups, self.set)
         self.masks = functools.partial(masks_of, folder / "charlie/masks.safetensors", check, self)
         tokenizer = folder / "charlie/tokenizer.model"
         self.tokenizer = tokenizer if tokenizer.exists() else None
 
+    @staticmethod
+    def fields_of(own):
+        fields = {"attention": str, "david_sha256": str}
+        if not own.hides:
+            fields |= {"strategy": str, "seed": str, "t": (parameters.T, parameters.T), "plan": list}
+        return fields, ["attention", "seed"]
+
+    def known_weights(self, folder, plan):
+        """What Charlie knows of David's half: all of it, but of the hidden split its shapes alone."""
+        if self.set.hides:
+            return [linear.Columns(n, M + self.set.public_rows)
+                    for n, M in (group.shape() for group in self.groups)]
+        david = David(folder / "david")
+        self.require_same_split(folder, plan, david)
+        return david.weights
+
     def require_kind(self, path, plan):
         """What this Charlie runs, and DECO-10: a strategy that draws has a seed."""
-        if plan["strategy"] not in STRATEGIES:
+        if not self.set.hides and plan["strategy"] not in STRATEGIES:
             fail(path, f"strategy: expected one of {', '.join(STRATEGIES)}")
-        if ("seed" in plan) != (plan["strategy"] in RANDOM_STRATEGIES):
+        if ("seed" in plan) != (plan.get("strategy") in RANDOM_STRATEGIES):
             fail(path, "a seed belongs to the strategies that choose at random, and to no other")
         documents.require_digest(path, "david_sha256", plan["david_sha256"])
         if self.network != ("attention" not in plan):
@@ -327,14 +388,14 @@ class Charlie:
             fail(path, "this Charlie runs convolutional networks, and the LLaMA family in the "
                        "one-round order")
 
-    def require_same_split(self, folder, plan):
-        if plan["david_sha256"] != self.david.digest.hex() \
-                or plan["set"] != self.david.set.name \
-                or len(self.groups) != len(self.david.weights):
+    def require_same_split(self, folder, plan, david):
+        if plan["david_sha256"] != david.digest.hex() \
+                or plan["set"] != david.set.name \
+                or len(self.groups) != len(david.weights):
             fail(folder, "the halves come from two splits")
-        for group, davids in zip(self.groups, self.david.weights):
+        for group, davids in zip(self.groups, david.weights):
             encoding.modulus_bound(encoding.squares(davids.W_D), group.activation_norm,  # ENC-4
-                                   ring.modulus(self.david.set.primes))
+                                   ring.modulus(david.set.primes))
             if group.convolution != getattr(davids, "shape", None) \
                     or group.shape() != (davids.inputs, davids.outputs):
                 fail(folder, "the halves have different shapes (CNN-6)")
@@ -363,6 +424,8 @@ def read_check(path, groups, own):
     for g, group in with_lattice_masks(groups, own).items():
         chunks = -(-group.shape()[1] // parameters.HINT_ROWS)
         shapes |= {f"product.{g}": [group.n, 8], f"hint.{g}": [chunks, 32]}
+        if own.hides:
+            shapes[f"key.{g}"] = [32]
     check = read_bytes_of(path, shapes)
     for g in with_lattice_masks(groups, own):
         if any(entry >= parameters.PRODUCT_MODULUS for entry in integers(check[f"product.{g}"], 8)):
@@ -377,33 +440,56 @@ def integers(data, size):
 
 def masks_of(path, check, charlie, session_key, process_key):
     """What makes the masks of a session, and of its process."""
-    own, groups = charlie.david.set, with_lattice_masks(charlie.groups, charlie.david.set)
-    uniform = session.UniformMasks(own, session_key, charlie.david.weights)
+    own, groups = charlie.set, with_lattice_masks(charlie.groups, charlie.set)
+    uniform = session.UniformMasks(own, session_key, charlie.weights)
     if not groups:
         return uniform
     public_seed, hints = read_hints(path, check, groups, own)
-    zW = {g: integers(check[f"product.{g}"], 8) for g in groups}
-    return session.MixedMasks(
-        session.LatticeMasks(own, process_key, public_seed, check["seed"], hints, zW), uniform)
+    given = (own, process_key, public_seed, check["seed"],
+             lambda g, T: hint_of(hints[g], hiding.at_width(own, groups[g].n)),
+             {g: group.shape()[1] for g, group in groups.items()},
+             {g: integers(check[f"product.{g}"], 8) for g in groups})
+    if own.hides:
+        return session.HiddenMasks(*given, keys={g: check[f"key.{g}"] for g in groups})
+    return session.MixedMasks(session.LatticeMasks(*given), uniform)
+
+
+def hint_row(own):
+    """MODEL-7: the shape of a row of a hint."""
+    entries = own.lattice.d * own.lattice.N
+    return [entries // 2, 11] if own.hides else [entries, own.planes]
 
 
 def read_hints(path, check, groups, own):
-    """MODEL-7: (the seed of T, H of each group with lattice masks)."""
-    N, d = own.lattice.N, own.lattice.d
-    shapes = {f"group.{g}": [group.shape()[1], d * N, own.planes] for g, group in groups.items()}
+    """MODEL-7: (the seed of T, the rows of each group with lattice masks as they are stored)."""
+    shapes = {f"group.{g}": [group.shape()[1], *hint_row(own)] for g, group in groups.items()}
     data = read_bytes_of(path, {"seed": [32]} | shapes)
-    L, row_bytes = ring.modulus(own.primes), d * N * own.planes
-    hints = {}
+    chunk = parameters.HINT_ROWS * math.prod(hint_row(own))
     for g in groups:
         rows = data[f"group.{g}"]
-        chunk = parameters.HINT_ROWS * row_bytes
         digests = b"".join(hashlib.sha256(data["seed"] + rows[at:at + chunk]).digest()
                            for at in range(0, len(rows), chunk))
         if digests != check[f"hint.{g}"]:
             fail(path, f"group.{g}: the digests in {check['path'].name} are of other rows")
-        entries = [own.lattice.tau * entry % L for entry in integers(rows, own.planes)]
-        hints[g] = [lattice.elements(entries[at:at + d * N], N) for at in range(0, len(entries), d * N)]
-    return data["seed"], hints
+    return data["seed"], {g: data[f"group.{g}"] for g in groups}
+
+
+def hint_of(rows, own):
+    """MODEL-7: H, of its rows as they are stored."""
+    N, row_bytes, L = own.lattice.N, math.prod(hint_row(own)), ring.modulus(own.primes)
+    entries_of = coarse_entries if own.hides else integers
+    return [lattice.elements([own.lattice.tau * entry % L for entry in entries_of(
+        rows[at:at + row_bytes], hint_row(own)[1])], N) for at in range(0, len(rows), row_bytes)]
+
+
+def coarse_entries(data, size):
+    """MODEL-7, HIDE-4: entries over 16, rounded; coefficients j and j + N/2 of an element stand together."""
+    pairs, half = integers(data, size), hiding.HIDDEN.lattice.N // 2
+    result = []
+    for at in range(0, len(pairs), half):
+        element = pairs[at:at + half]
+        result += [pair % 2**44 for pair in element] + [pair >> 44 for pair in element]
+    return [16 * (entry - 2**43) for entry in result]
 
 
 def secret_of(check, groups, own):
@@ -416,7 +502,7 @@ def secret_of(check, groups, own):
             found = ring.fault(column, own.primes)
             if found:
                 fail(path, f"group.{g}: combination {a}, {found}")
-    rows = max(sum(len(member.A) for member in group.members) for group in groups)
+    rows = max(sum(member.m for member in group.members) for group in groups) + own.public_rows
     return integrity.Secret(check["seed"], companions, rows, own.primes)
 
 

@@ -1,7 +1,7 @@
 """Convolutional networks on a session: the clauses CNN-5 and CNN-6. A batch is a list of images,
 each its vec(); floats are rounded to binary32 after every operation."""
 
-from . import convolution, encoding, errors, linear
+from . import convolution, encoding, errors
 
 
 class Cnn:
@@ -44,8 +44,7 @@ class Cnn:
                 replies = convolution.by_position(group.convolution, y)
             outputs.append([output for column, reply in zip(columns, replies)
                             for output in encoding.dequantise(
-                                linear.low_rank(member.A, member.B, column, reply),
-                                member.row_scale, scale)])
+                                member.integers(column, reply), member.row_scale, scale)])
         return outputs
 
 

@@ -1,6 +1,7 @@
 """The hidden split: the chapter hiding.md."""
 
 import dataclasses
+import functools
 import hashlib
 import struct
 
@@ -8,7 +9,8 @@ from . import encoding, errors, lattice, linear, parameters, randomness, ring
 
 DOMAIN = b"SLIP-2 hide"  # HIDE-3
 # Its tau, B_w and B_q depend on the width.
-HIDDEN = parameters.ParameterSet("hidden", 3, 6, parameters.Lattice(256, 9, 1, 0, 0, 0, 4096))
+HIDDEN = parameters.ParameterSet("hidden", 3, 6, parameters.Lattice(256, 9, 1, 0, 0, 0, 4096), True)
+SETS = parameters.BY_NAME | {HIDDEN.name: HIDDEN}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +48,15 @@ def width_of(n):
     found = next((row for row in WIDTHS if n <= row.n), None)
     errors.require(found is not None, "width", "HIDE-2", f"{n} columns are more than the table has")
     return found
+
+
+def at_width(own, n):
+    """HIDE-2: the set, with what depends on the number of columns where it hides weights."""
+    if not own.hides:
+        return own
+    width = width_of(n)
+    return dataclasses.replace(own, lattice=dataclasses.replace(
+        own.lattice, tau=width.tau, B_w=width.B, B_q=width.B))
 
 
 def part_bounds(n):
@@ -96,21 +107,52 @@ def times_secret(own, key_of_matrix, y, M):
     return product
 
 
+def noisy(own, key_of_matrix, W):
+    """HIDE-1: W' + tau E, whose H makes masks (HIDE-4)."""
+    tau, n = width_of(len(W[0])).tau, len(W[0])
+    return [[entry + tau * error for entry, error in zip(row, error_row(own, key_of_matrix, i, n))]
+            for i, row in enumerate(W)]
+
+
 def matrix(own, secret, seed, group, W):
     """HIDE-1: A, column by column."""
-    n, M, ell = len(W[0]), len(W), own.lattice.N * own.lattice.d
+    n, M = len(W[0]), len(W)
     width, L = width_of(n), ring.modulus(own.primes)
     errors.require(all(linear.dot(row, row) <= width.B**2 for row in W), "norm", "HIDE-1",
                    f"a row of W' has a 2-norm above {width.B}")
     of_matrix = key(own, secret, seed, group, W)
-    U = [ring.join(public_row(own, seed, row, n), own.primes) for row in range(ell)]
-    E = [error_row(own, of_matrix, row, n) for row in range(M)]
-    columns = []
+    U = [ring.join(public_row(own, seed, row, n), own.primes) for row in range(own.public_rows)]
+    sums, columns = noisy(own, of_matrix, W), []
     for j in range(n):
         product = times_secret(own, of_matrix, [row[j] for row in U], M)
-        columns.append(ring.split([(product[i] + W[i][j] + width.tau * E[i][j]) % L for i in range(M)],
-                                  own.primes))
+        columns.append(ring.split([(product[i] + sums[i][j]) % L for i in range(M)], own.primes))
     return columns
+
+
+class Stacked(linear.Columns):
+    """HIDE-1, HIDE-3: W_t = [A ; U], which differs from plane to plane. `A` has the rows of each, and U
+    comes from the public seed."""
+
+    def __init__(self, own, A, seed):
+        super().__init__(len(A[0][0]), len(A[0]) + own.public_rows)
+        self.own, self.A, self.seed = own, A, seed
+
+    @functools.cached_property
+    def planes(self):
+        """The rows of each, those of U behind those of A."""
+        U = [ring.planes(public_row(self.own, self.seed, row, self.inputs), self.own.primes)
+             for row in range(self.own.public_rows)]
+        return [[*rows, *(row[plane] for row in U)] for plane, rows in enumerate(self.A)]
+
+    def product(self, columns, primes):
+        """LIN-1: David's product with every column."""
+        for column in columns:
+            linear.require_column(column, self.inputs, primes, "LIN-1")
+        return [self.times(column, primes) for column in columns]
+
+    def times(self, column, primes):
+        return b"".join(bytes(linear.dot(row, plane) % p for row in rows) for p, rows, plane
+                        in zip(primes, self.planes, ring.planes(column, primes), strict=True))
 
 
 def without_secret(own, key_of_matrix, reply, M):

@@ -1,5 +1,7 @@
 """The check of David's replies: the chapter integrity.md."""
 
+import functools
+
 from . import errors, linear, randomness, ring
 
 
@@ -36,8 +38,11 @@ class Secret:
 
     def __init__(self, seed, companions, rows, primes):
         """rows: of the group that has most."""
-        self.w, self.companions = randomness.combinations(seed, rows, primes), companions
-        self.primes = primes
+        self.seed, self.companions, self.rows, self.primes = seed, companions, rows, primes
+
+    @functools.cached_property
+    def w(self):
+        return randomness.combinations(self.seed, self.rows, self.primes)
 
     def check(self, group, x_masked, y_masked):
         check(self.w, self.companions[group], x_masked, y_masked, self.primes)

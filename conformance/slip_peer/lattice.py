@@ -66,26 +66,33 @@ class Block:
         return [coefficient(row, self.S, i, self.L) for row in self.H]
 
 
-def public_matrices(own, seed, widths):
-    """T by width."""
-    return {width: [public_row(own, seed, width, row) for row in range(width)] for width in widths}
+def public_matrix(own, seed, width):
+    """MASK-7: T."""
+    return [public_row(own, seed, width, row) for row in range(width)]
 
 
 class Masks:
-    """MASK-9: the masks of a process by their index. `seed` is the public one of T; `widths` and
-    `hints` are by group."""
+    """MASK-9: the masks of a process by their index. `sets` and `widths` are by group; `seed` is the
+    public one of T, and hint_of(group, T) is H. Both are made for the first block that needs them."""
 
-    def __init__(self, own, key, seed, widths, hints):
-        self.own, self.key = own, key
-        T = public_matrices(own, seed, set(widths.values()))
-        self.groups = {group: (T[width], hints[group]) for group, width in widths.items()}
-        self.blocks = {}
+    def __init__(self, sets, key, seed, widths, hint_of):
+        self.sets, self.key, self.seed, self.widths, self.hint_of = sets, key, seed, widths, hint_of
+        self.T, self.H, self.blocks = {}, {}, {}
+
+    def begin(self, group, number):
+        """The block of this number, for the group."""
+        own, width = self.sets[group], self.widths[group]
+        if width not in self.T:
+            self.T[width] = public_matrix(own, self.seed, width)
+        if group not in self.H:
+            self.H[group] = self.hint_of(group, self.T[width])
+        return Block(own, self.key, number, self.T[width], self.H[group])
 
     def take(self, group, index):
         """(r, c) of a mask of a group's block."""
-        number, i = divmod(index, self.own.lattice.N)
+        number, i = divmod(index, self.sets[group].lattice.N)
         if number not in self.blocks:
-            self.blocks[number] = group, Block(self.own, self.key, number, *self.groups[group])
+            self.blocks[number] = group, self.begin(group, number)
         owner, block = self.blocks[number]
         errors.require(owner == group, "take a mask", "MASK-7", "a block belongs to one group")
         return block.mask(i)[1:]

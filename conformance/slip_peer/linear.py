@@ -55,23 +55,29 @@ def require_column(column, inputs, primes, clause):
     ring.require_canonical(column, primes, "multiply")
 
 
-class Dense:
-    """What David holds of a group: the stacked W_D. A column is a vector of `inputs` entries; what
-    comes back has `outputs`."""
+class Columns:
+    """A group whose columns are vectors, of `inputs` entries; what comes back has `outputs`."""
+
+    def __init__(self, inputs, outputs):
+        self.inputs, self.outputs = inputs, outputs
+
+    def checked(self, x_masked, y_masked, primes):
+        """INTEG-3: the columns on which the check looks, and the replies to them."""
+        return x_masked, y_masked
+
+
+class Dense(Columns):
+    """What David holds of a group: the stacked W_D."""
 
     def __init__(self, W_D):
+        super().__init__(len(W_D[0]), len(W_D))
         self.W_D = W_D
-        self.inputs, self.outputs = len(W_D[0]), len(W_D)
 
     def product(self, columns, primes):
         return product(self.W_D, columns, primes)
 
     def cancellation(self, r, primes):
         return cancellation(self.W_D, r, primes)
-
-    def checked(self, x_masked, y_masked, primes):
-        """INTEG-3: the columns on which the check looks, and the replies to them."""
-        return x_masked, y_masked
 
 
 def low_rank(A, B, q, y_D):

@@ -43,10 +43,9 @@ class Llama:
         y_D = self.charlie.apply(group_id, [q for q, _ in quantised])
         outputs, first = [], 0
         for member in group.members:
-            last = first + len(member.A)
-            outputs.append([encoding.dequantise(
-                linear.low_rank(member.A, member.B, q, y[first:last]), member.row_scale, scale)
-                for (q, scale), y in zip(quantised, y_D)])
+            last = first + member.m
+            outputs.append([encoding.dequantise(member.integers(q, y[first:last]), member.row_scale, scale)
+                            for (q, scale), y in zip(quantised, y_D)])
             first = last
         return outputs
 

@@ -11,7 +11,6 @@ from .forms import bits, floats, in_hex, read, written
 
 FEATURES = ["david", "charlie", "arithmetic", "keystream", "owner", "attention", "convolution",
             "latency", "artifact", "randomness", "lattice", "hidden"]
-SETS = parameters.BY_NAME | {hiding.HIDDEN.name: hiding.HIDDEN}  # those of the vectors
 
 
 def answer(operation, name, case):
@@ -20,7 +19,7 @@ def answer(operation, name, case):
     if function is None:
         return {"result": "unimplemented"}
     try:
-        return {"result": "valid", "output": function(case, SETS.get(name))}
+        return {"result": "valid", "output": function(case, hiding.SETS.get(name))}
     except scripted.Ended as end:
         return {"result": "invalid", "failure": end.failure, "output": end.output}
     except errors.SlipError as error:
@@ -285,11 +284,10 @@ def load_artifact(case, _):
         if case["half"] == "david":
             half, loaded = artifact.David(folder / "david"), {}
         else:
-            charlie = artifact.Charlie(folder)
-            half = charlie.david
+            half = artifact.Charlie(folder)
             loaded = {group: {"activation_norm": entry.activation_norm,
                               "ranks": [len(m.B) for m in entry.members]}
-                      for group, entry in enumerate(charlie.groups)}
+                      for group, entry in enumerate(half.groups)}
     return {"set": half.set.name, "digest": half.digest.hex(),
             "groups": [{"inputs": davids.inputs, "outputs": davids.outputs} | loaded.get(group, {})
                        for group, davids in enumerate(half.weights)]}

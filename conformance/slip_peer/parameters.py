@@ -24,6 +24,12 @@ class ParameterSet:
     code: int            # on the wire
     planes: int          # h, the bytes of a residue
     lattice: Lattice | None = None  # without it masks are uniform
+    hides: bool = False  # HIDE-1: David's matrices are [A ; U]
+
+    @property
+    def public_rows(self):
+        """HIDE-1: ell, the rows of U."""
+        return self.lattice.N * self.lattice.d if self.hides else 0
 
     @property
     def primes(self):
@@ -34,7 +40,7 @@ class ParameterSet:
 PAPER = ParameterSet("paper", 1, 4)
 PAPER_LATTICE = ParameterSet("paper-lattice", 2, 5,
                              Lattice(N=256, d=8, eta=2, tau=2**24, B_w=1736, B_q=4832, Delta=64))
-BY_NAME = {own.name: own for own in (PAPER, PAPER_LATTICE)}
+BY_NAME = {own.name: own for own in (PAPER, PAPER_LATTICE)}  # hiding.SETS has the third
 
 KAPPA = 8                       # INTEG-1: combinations of the check
 PRODUCT_MODULUS = 2**61 - 1     # MASK-10

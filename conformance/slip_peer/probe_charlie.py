@@ -6,7 +6,7 @@ import socket
 import subprocess
 import time
 
-from . import artifact, errors, live, parameters, report, ring, session, tls, view, wire
+from . import artifact, errors, hiding, live, parameters, report, ring, session, tls, view, wire
 from .live import Case, NotApplicable, expect
 
 ABORT = bytes([1, 0, 0, 0, wire.ABORT])
@@ -173,7 +173,7 @@ def honest(bench):
 
 def one_time(bench):
     """Two runs with one input: no two masked columns differ by what two activations can."""
-    columns, close = [], view.Closeness(bench.set)
+    columns = []
     for run, visit in enumerate((bench.honest, Visit(bench).run(lambda number, answer, _: answer))):
         for data in visit.received[1:-1]:
             frame = wire.decode(data, bench.set.primes, bench.shapes)
@@ -182,8 +182,12 @@ def one_time(bench):
                         for place, column in enumerate(frame["columns"])]
     found = view.reuse(columns, bench.set)
     expect(not found.flagged, f"a mask was used twice: {found.detail}")
-    expect(not any(all(close.holds(r, 0) for r in column.values) for column in columns),
-           "a column is not masked")
+    expect(not any(unmasked(column, bench.set) for column in columns), "a column is not masked")
+
+
+def unmasked(column, own):
+    close = view.Closeness(hiding.at_width(own, len(column.data) // own.planes))
+    return all(close.holds(r, 0) for r in column.values)
 
 
 def replayed(bench, answer, visit):
@@ -315,8 +319,78 @@ def sends(data):
     return lambda bench, answer, visit: data
 
 
-def cases():
-    primes = parameters.PAPER.primes
+def hidden_cases(own, rejects, dies):
+    """HIDE-1: what a David of the hidden split may get wrong. Rows are counted from the ends, because A
+    has other rows in every group."""
+    last_of_A, first_of_U = -own.public_rows - 1, -own.public_rows
+
+    def wrong(row):
+        return lambda bench, answer, _: live.next_residue(answer, bench.set, -1, row)
+
+    def wrong_plane(plane, row):
+        return lambda bench, answer, _: live.next_byte(answer, bench.set, -1, plane, row)
+
+    return [
+        Case("INTEG-6/charlie-last-of-a", rejects, "the last residue of A", rejected(1, wrong(last_of_A))),
+        Case("INTEG-6/charlie-first-of-u", rejects, "the first residue of U",
+             rejected(1, wrong(first_of_U))),
+        *(Case(f"INTEG-6/charlie-{name}-plane-{plane}", rejects, f"a residue of {name.upper()} wrong "
+               f"modulo {p} alone", rejected(1, wrong_plane(plane, row)))
+          for name, row in (("a", last_of_A), ("u", -1)) for plane, p in enumerate(own.primes)),
+        Case("INTEG-6/charlie-u-first", rejects, "the rows of U above those of A",
+             rejected(1, with_rows(lambda M: [*range(M, M + own.public_rows), *range(M)]))),
+        Case("INTEG-6/charlie-u-zero", rejects, "zeros in the rows of U",
+             rejected(1, without_rows(lambda M: range(M, M + own.public_rows)))),
+        Case("INTEG-6/charlie-a-zero", rejects, "zeros in the rows of A",
+             rejected(1, without_rows(range))),
+        Case("INTEG-6/charlie-mixed-planes", rejects, "the rows of U with two planes exchanged",
+             rejected(1, mixed_planes)),
+        Case("WIRE-8/charlie-a-alone", dies, "the rows of A alone", ended(1, a_alone))]
+
+
+def with_columns(change):
+    """Each column of the reply changed: change(its planes, M, the set) -> planes."""
+    def apply(bench, answer, _):
+        frame = wire.decode(answer, bench.set.primes, bench.shapes)
+        M = bench.shapes[frame["group"]][1] - bench.set.public_rows
+        columns = [b"".join(change(ring.planes(column, bench.set.primes), M, bench.set))
+                   for column in frame["columns"]]
+        return wire.encode(frame | {"columns": columns}, bench.set.primes, bench.shapes)
+    return apply
+
+
+def with_rows(order):
+    """The rows in another order, which depends on M."""
+    return with_columns(lambda planes, M, _: [bytes(plane[row] for row in order(M)) for plane in planes])
+
+
+def without_rows(chosen):
+    """Zeros in some rows, which depend on M."""
+    return with_columns(lambda planes, M, _: [
+        bytes(0 if row in chosen(M) else entry for row, entry in enumerate(plane)) for plane in planes])
+
+
+def mixed(planes, M, own):
+    first, second, *others = planes
+    return [first[:M] + bytes(entry % own.primes[0] for entry in second[M:]),
+            second[:M] + bytes(entry % own.primes[1] for entry in first[M:]), *others]
+
+
+mixed_planes = with_columns(mixed)
+
+
+def a_alone(bench, answer, _):
+    """A REPLY as long as the rows of A, as its length says."""
+    frame = wire.decode(answer, bench.set.primes, bench.shapes)
+    shapes = [(n, rows - bench.set.public_rows) for n, rows in bench.shapes]
+    columns = [ring.rows(column, bench.set.primes, 0, shapes[frame["group"]][1])
+               for column in frame["columns"]]
+    return wire.encode(frame | {"columns": columns}, bench.set.primes, shapes)
+
+
+def cases(own):
+    """Of a set."""
+    primes = own.primes
     rejects = "a wrong REPLY MUST be answered with ABORT and nothing after it, and the run MUST fail"
     dies = "any other frame MUST end the session: nothing but an ABORT follows, and the run fails"
 
@@ -385,12 +459,12 @@ def cases():
                                ended(number, sends(data))))
     result.append(Case("SESS-1/charlie-second-ready", dies, "READY in place of a REPLY",
                        ended(1, sends(READY))))
-    return result
+    return result + (hidden_cases(own, rejects, dies) if own.hides else [])
 
 
 def run(arguments, known_failing):
     bench = Bench(arguments)
     outcome = report.Report("Charlie", ["charlie", bench.set.name], known_failing,
                             arguments.only)
-    live.run_all(cases(), bench, outcome, arguments.only)
+    live.run_all(cases(bench.set), bench, outcome, arguments.only)
     return outcome

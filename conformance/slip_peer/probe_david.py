@@ -232,8 +232,8 @@ def swapped_shape(bench):
     return live.patched(data, 0, 4, len(data) - 4)
 
 
-def cases():
-    """Malformed frames are tried in every state."""
+def cases(own):
+    """Of a set. Malformed frames are tried in every state."""
     good = "David MUST answer a good session frame by frame"
     result = [
         Case("SESS-1/david-good-session", good, "a message to every group", good_session),
@@ -294,7 +294,7 @@ def cases():
         lambda b: live.patched(b.hello(), 5, 1, ord("s")), wire.MALFORMED)))
     for name, make in [
             *((f"not-below-prime-{plane}", lambda b, plane=plane: live.not_canonical(
-                b.apply(0, columns=9), b.set, plane)) for plane in range(parameters.PAPER.planes)),
+                b.apply(0, columns=9), b.set, plane)) for plane in range(own.planes)),
             ("all-bits", lambda b: live.patched(b.apply(0), live.RESIDUES, 1, 255)),
             ("no-columns", lambda b: live.patched(live.patched(b.apply(0)[:live.RESIDUES], 17, 4, 0),
                                                   0, 4, 17)),
@@ -325,5 +325,5 @@ def run(arguments, known_failing):
     bench = Bench(arguments)
     outcome = report.Report(f"David at {arguments.connect}", ["david", bench.set.name],
                             known_failing, arguments.only)
-    live.run_all(cases(), bench, outcome, arguments.only)
+    live.run_all(cases(bench.set), bench, outcome, arguments.only)
     return outcome

@@ -1,6 +1,6 @@
 """The operations of the vectors that are sessions: a peer whose frames are written down."""
 
-from . import encoding, errors, integrity, linear, session
+from . import encoding, errors, hiding, integrity, linear, ring, session
 from .forms import bits, floats, read
 
 
@@ -17,9 +17,29 @@ def dense(groups):
     return [linear.Dense(W_D) for W_D in groups]
 
 
+def davids(case, own):
+    """What David holds of each group; of the hidden split U comes from its seed."""
+    if not own.hides:
+        return dense(case["groups"])
+    seed = bytes.fromhex(case["public_seed"])
+    return [hiding.Stacked(own, planes_of(read(group["A"]), own.primes), seed) for group in case["groups"]]
+
+
+def planes_of(columns, primes):
+    """The rows of a matrix of residues in each plane."""
+    return [list(zip(*plane)) for plane in zip(*(ring.planes(column, primes) for column in columns))]
+
+
+def charlies(groups, own):
+    """What Charlie knows of each: the weights, or of the hidden split their shapes alone."""
+    if own.hides:
+        return [linear.Columns(len(group["W"][0]), len(group["W"]) + own.public_rows) for group in groups]
+    return dense(group["W_D"] for group in groups)
+
+
 def david_session(case, own):
     """The answers to the frames of a scripted Charlie; those after David's end get none."""
-    david = session.David(own, bytes.fromhex(case["digest"]), dense(case["groups"]))
+    david = session.David(own, bytes.fromhex(case["digest"]), davids(case, own))
     answers, ended = [], False
     for frame in case["frames"]:
         data = bytes.fromhex(frame)
@@ -57,13 +77,17 @@ def masks_of(case, own, weights):
     key = bytes.fromhex(case["key"])
     if own.lattice is None:
         return session.UniformMasks(own, key, weights)
-    return session.LatticeMasks.of_weights(own, key, bytes.fromhex(case["public_seed"]),
-                                           bytes.fromhex(case["seed"]), weights)
+    given = own, key, bytes.fromhex(case["public_seed"]), bytes.fromhex(case["seed"])
+    if not own.hides:
+        return session.LatticeMasks.of_weights(*given, [group.W_D for group in weights])
+    models, keys = zip(*((group["W"], bytes.fromhex(group["key"])) for group in case["groups"]))
+    masked = [hiding.noisy(own, of_matrix, W) for W, of_matrix in zip(models, keys)]
+    return session.HiddenMasks.of_weights(*given, models, masked, keys=keys)
 
 
 def run_charlie(case, own, work):
     """Opens a session with a script, does the work, closes; (what was sent, the work's result)."""
-    script, weights = Script(case["answers"]), dense(group["W_D"] for group in case["groups"])
+    script, weights = Script(case["answers"]), charlies(case["groups"], own)
     secret = integrity.Secret(bytes.fromhex(case["seed"]), [read(group["s"]) for group in case["groups"]],
                               max(group.outputs for group in weights), own.primes)
     charlie = session.Charlie(script, own, bytes.fromhex(case["digest"]), weights, secret,

@@ -56,8 +56,7 @@ def charlie(arguments):
     model = artifact.Charlie(arguments.artifact)
     work = classify(model, arguments) if model.network else generate(model, arguments)
     channel = tls.connect(arguments.connect, arguments.tls)
-    half = model.david
-    one = session.Charlie(channel, half.set, half.digest, half.weights, model.secret,
+    one = session.Charlie(channel, model.set, model.digest, model.weights, model.secret,
                           model.masks(os.urandom(32), os.urandom(32)))
     one.hello()
     result = work(one)

@@ -1,7 +1,7 @@
 """Both parties of a session: the chapter session.md. A channel has send(frame bytes) and
 receive(greatest length field) -> frame bytes; receive raises ProtocolError at the end."""
 
-from . import errors, lattice, linear, parameters, randomness, wire
+from . import errors, hiding, lattice, linear, parameters, randomness, wire
 
 
 def shapes_of(weights):
@@ -104,23 +104,26 @@ class UniformMasks:
 
 
 class LatticeMasks:
-    """MASK-7 to MASK-10: the masks of a process, and the check of its products. `hints` and `zW` are
-    by group."""
+    """MASK-7 to MASK-10: the masks of a process, and the check of its products. hint_of(group, T) is H;
+    `rows` and `zW` are by group."""
 
-    def __init__(self, own, key, public_seed, check_seed, hints, zW):
-        self.set, self.zW = own, zW
-        self.masks = lattice.Masks(own, key, public_seed, {g: len(row) for g, row in zW.items()}, hints)
-        self.z = lattice.product_z(check_seed, max(map(len, hints.values())))
+    def __init__(self, own, key, public_seed, check_seed, hint_of, rows, zW):
+        self.set, self.rows, self.zW = own, rows, zW
+        self.widths = {group: len(row) for group, row in zW.items()}
+        sets = {group: hiding.at_width(own, n) for group, n in self.widths.items()}
+        self.masks = lattice.Masks(sets, key, public_seed, self.widths, hint_of)
+        self.z = lattice.product_z(check_seed, max(rows.values()))
         self.next_block, self.left = 0, {}
 
     @classmethod
-    def of_weights(cls, own, key, public_seed, check_seed, weights):
-        """With what the owner computes of them."""
-        z = lattice.product_z(check_seed, max(group.outputs for group in weights))
-        T = lattice.public_matrices(own, public_seed, {group.inputs for group in weights})
+    def of_weights(cls, own, key, public_seed, check_seed, weights, masked=None, **more):
+        """With what the owner computes of them: the matrices of the groups, and where they differ those
+        whose H makes masks."""
+        z = lattice.product_z(check_seed, max(map(len, weights)))
         return cls(own, key, public_seed, check_seed,
-                   {g: lattice.hint(own, group.W_D, T[group.inputs]) for g, group in enumerate(weights)},
-                   {g: lattice.product_companion(z, group.W_D) for g, group in enumerate(weights)})
+                   lambda group, T: lattice.hint(own, (masked or weights)[group], T),
+                   {g: len(W) for g, W in enumerate(weights)},
+                   {g: lattice.product_companion(z, W) for g, W in enumerate(weights)}, **more)
 
     def indices(self, group, count):
         """MASK-5, MASK-9: the next ones of the group's blocks; none comes twice."""
@@ -141,9 +144,25 @@ class LatticeMasks:
 
     def products(self, group, q, y, c):
         """MASK-8, MASK-10: y_D of each column."""
-        y_D = [lattice.unmask(reply, own, self.set) for reply, own in zip(y, c, strict=True)]
+        y_D = [self.unmask(group, reply, own) for reply, own in zip(y, c, strict=True)]
         lattice.check_products(self.z, self.zW[group], q, y_D)
         return y_D
+
+    def unmask(self, group, y, c):
+        return lattice.unmask(y, c, self.set)
+
+
+class HiddenMasks(LatticeMasks):
+    """The same of the hidden split. `keys` are those of V and E, by group (HIDE-3)."""
+
+    def __init__(self, *given, keys):
+        super().__init__(*given)
+        self.keys = keys
+
+    def unmask(self, group, y, c):
+        """HIDE-4, HIDE-5."""
+        y = hiding.without_secret(self.set, self.keys[group], y, self.rows[group])
+        return hiding.unmask(self.set, self.widths[group], y, c)
 
 
 class MixedMasks:

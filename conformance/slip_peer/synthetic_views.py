@@ -4,7 +4,7 @@ import dataclasses
 import math
 import random
 
-from . import lattice, parameters, randomness, ring, view
+from . import held, hiding, lattice, parameters, randomness, ring, view
 
 ENOUGH = 620_000        # residues in which a bit that leans by 1% is found
 REDUCED = 20_000
@@ -140,7 +140,43 @@ def block_twice(own):
     return [dataclasses.replace(column, group=i // 8) for i, column in enumerate(columns)]
 
 
+# What David holds of a hidden split ---------------------------------------------------------------
+
+def models():
+    """W' of two groups of 48 rows and 48 columns, which are 4608 residues."""
+    most = hiding.width_of(48).B // 7
+    return [[[random.randint(-most, most) for _ in range(48)] for _ in range(48)] for _ in range(2)]
+
+
+def hidden_group(own, number, W, key, with_secret=True, with_noise=True):
+    """A as the owner makes it, or with a part left out."""
+    n, L = len(W[0]), ring.modulus(own.primes)
+    sums = hiding.noisy(own, key, W) if with_noise else W
+    U = [ring.join(hiding.public_row(own, SEED, row, n), own.primes) for row in range(own.public_rows)]
+    products = [hiding.times_secret(own, key, [row[j] for row in U], len(W)) for j in range(n)]
+    rows = [[(entry + with_secret * product[i]) % L for entry, product in zip(row, products, strict=True)]
+            for i, row in enumerate(sums)]
+    return held.Held(number, [ring.split(row, own.primes) for row in rows], SEED)
+
+
+def hidden_split(own, one_key=False, **left_out):
+    """(groups, W' by group)."""
+    W, secret = models(), random.randbytes(32)
+    keys = [hiding.key(own, secret, SEED, 0 if one_key else g, W[0 if one_key else g]) for g in range(2)]
+    return [hidden_group(own, g, W[g], keys[g], **left_out) for g in range(2)], W
+
+
+# (name, what is wrong)
+HELD = [("A as it should be", {}),
+        ("A without V^T U", {"with_secret": False}),
+        ("A without E", {"with_noise": False}),
+        ("A without V^T U and E", {"with_secret": False, "with_noise": False}),
+        ("one V and E for two groups", {"one_key": True})]
+
 PAPER = parameters.PAPER
+SMALL_HIDDEN_SPLIT = dataclasses.replace(
+    hiding.HIDDEN, lattice=dataclasses.replace(hiding.HIDDEN.lattice, d=2))
+SMALL_HIDDEN = hiding.at_width(SMALL_HIDDEN_SPLIT, WIDTH)
 # (set, name, how it is made, whether it is wrong)
 RECORDINGS = [
     (PAPER, "honest", honest, False),
@@ -153,7 +189,10 @@ RECORDINGS = [
     (SMALL_LATTICE, "honest, secrets of 2 elements", of_one_block, False),
     (SMALL_LATTICE, "no noise, secrets of 2 elements", without_noise, True),
     (SMALL_LATTICE, "one index used twice, with noise of its own each time", index_twice, True),
-    (SMALL_LATTICE, "one block for two groups", block_twice, True)]
+    (SMALL_LATTICE, "one block for two groups", block_twice, True),
+    (SMALL_HIDDEN, "honest, secrets of 2 elements", of_one_block, False),
+    (SMALL_HIDDEN, "no noise, secrets of 2 elements", without_noise, True),
+    (SMALL_HIDDEN, "one index used twice, with noise of its own each time", index_twice, True)]
 
 
 def calibrate(count, seed):
@@ -165,4 +204,14 @@ def calibrate(count, seed):
                       for _ in range(count))
         rows.append({"set": own.name, "recordings": name, "wrong": wrong, "count": count,
                      "flagged": flagged})
-    return rows
+    return rows + [calibrate_held(count, *kind) for kind in HELD]
+
+
+def calibrate_held(count, name, wrong):
+    """The same of what David holds."""
+    own, flagged = SMALL_HIDDEN_SPLIT, 0
+    for _ in range(count):
+        groups, W = hidden_split(own, **wrong)
+        found = held.findings(own, groups, view.FALSE_ALARMS, W)
+        flagged += any(finding.flagged for finding in found)
+    return {"set": own.name, "recordings": name, "wrong": bool(wrong), "count": count, "flagged": flagged}

@@ -9,7 +9,7 @@ import selectors
 import shlex
 import subprocess
 
-from . import lattice, operations, parameters, schema
+from . import hiding, lattice, operations, schema
 
 FOLDER = pathlib.Path(__file__).resolve().parent.parent
 VERSION = 2
@@ -114,7 +114,7 @@ def judge(case, answer):
 
 def same_masks(case, given):
     """MASK-7: the masks of a block are exact; a cancellation may be off by noise that vanishes."""
-    own = parameters.BY_NAME[case.set]
+    own = hiding.SETS[case.set]
     try:
         return all(mask | {"c": None} == right | {"c": None} and lattice.within_tolerance(
                        own, bytes.fromhex(right["c"]), bytes.fromhex(mask["c"]))

@@ -12,7 +12,7 @@ import math
 import os
 import sys
 
-from . import (artifact, errors, fields, lattice, parameters, randomness, ring, synthetic_views,
+from . import (artifact, errors, fields, held, hiding, lattice, parameters, randomness, ring, synthetic_views,
                wire)
 
 VERSION = 2
@@ -62,9 +62,9 @@ def read(path):
             head = json.loads(next(lines, "{}"))
             if (head["format"], head["version"]) != ("slip-view", VERSION):
                 raise ValueError(f"not a slip-view, version {VERSION}")
-            if head["set"] not in parameters.BY_NAME:
-                raise ValueError(f"set {head['set']}: expected one of {', '.join(parameters.BY_NAME)}")
-            own, columns = parameters.BY_NAME[head["set"]], []
+            if head["set"] not in hiding.SETS:
+                raise ValueError(f"set {head['set']}: expected one of {', '.join(hiding.SETS)}")
+            own, columns = hiding.SETS[head["set"]], []
             for number, line in enumerate(lines, 2):
                 columns += columns_of(json.loads(line), own)
     except (KeyError, TypeError, ValueError) as error:
@@ -237,7 +237,7 @@ def multiplicity(values, L, alpha):
 
 class Closeness:
     """Of two residues: they differ by as much as two activations may, and with lattice masks also by
-    tau times the difference of two small integers."""
+    tau times the difference of two small integers. Of the hidden split `own` is that of a width."""
 
     def __init__(self, own):
         self.L = ring.modulus(own.primes)
@@ -270,11 +270,36 @@ def largest_norm(own):
 
 
 def reuse(columns, own, alpha=FALSE_ALARMS / SHARES["reuse"]):
-    """A column that is close to another one, possibly shifted, in every entry."""
+    """A column that is close to another one, possibly shifted, in every entry. What is close depends on
+    tau, and so of the hidden split on the class of widths: columns of two classes are not compared."""
+    classes = collections.defaultdict(list)
+    for column in columns:
+        classes[hiding.at_width(own, len(column.data) // own.planes)].append(column)
+    found = [reuse_in_class(theirs, at, alpha / len(classes)) for at, theirs in classes.items()]
+    return min(found, key=lambda finding: finding.p)
+
+
+def reuse_in_class(columns, own, alpha):
     close = Closeness(own)
-    buckets = first_entries(columns, close)
     alignments = len(columns) * sum(len(column.values) for column in columns)
     best, detail = 1.0, "no two columns are close"
+    for c, other, start, overlap in agreements(columns, close):
+        p = math.exp(min(0.0, math.log(alignments) + overlap * math.log(close.chance)))
+        if p < best:
+            best = p
+            detail = f"{describe(columns[c])} and {describe(columns[other])}, shifted by {start}, " \
+                     f"agree in {overlap} entries"
+        if best < alpha:  # the first that is found is enough: there may be very many
+            break
+    return Finding("reuse", best, alpha, detail, "finds the first mask that is used twice, if its column "
+                   f"has {needed(alignments, close.chance, alpha)} entries or more; shifted, if so many "
+                   "overlap")
+
+
+def agreements(columns, close):
+    """(one column, another, where the first begins in the other, the entries that overlap), where all of
+    these are close."""
+    buckets = first_entries(columns, close)
     for other, theirs in enumerate(columns):
         places = [value // close.width for value in theirs.values]
         for start, key in enumerate(zip(*(places[k:] for k in range(close.leading)))):
@@ -282,14 +307,8 @@ def reuse(columns, own, alpha=FALSE_ALARMS / SHARES["reuse"]):
                 if c == other or (start == 0 and other < c):
                     continue
                 overlap = agreement(columns[c].values, theirs.values, start, close)
-                p = math.exp(min(0.0, math.log(alignments) + overlap * math.log(close.chance)))
-                if overlap and p < best:
-                    best = p
-                    detail = f"{describe(columns[c])} and {describe(theirs)}, shifted by {start}, " \
-                             f"agree in {overlap} entries"
-    return Finding("reuse", best, alpha, detail, "finds the first mask that is used twice, if its column "
-                   f"has {needed(alignments, close.chance, alpha)} entries or more; shifted, if so many "
-                   "overlap")
+                if overlap:
+                    yield c, other, start, overlap
 
 
 def first_entries(columns, close):
@@ -446,19 +465,25 @@ def labelled(columns):
 def command(arguments):
     if arguments.calibrate:
         return report_calibration(arguments)
+    if arguments.held:
+        return report(held.of_artifact(arguments), arguments, "a hidden split")
     if arguments.file is None:
-        raise errors.BadInput("view", "THREAT-1", "a recording, or --calibrate N, is needed")
+        raise errors.BadInput("view", "THREAT-1", "a recording, --held DIR or --calibrate N, is needed")
     own, columns = read(arguments.file)
     errors.require(columns, "view", "THREAT-1", f"{arguments.file}: no message was recorded")
     if arguments.each_session:
         return each_session(own, columns, arguments.false_alarms)
     results = findings(own, labelled(columns) if arguments.repeats else columns,
                        arguments.false_alarms, seed_of(arguments.masks, own))
+    return report(results, arguments, "a recording of uniform masks")
+
+
+def report(results, arguments, of):
     if arguments.json:
         print(json.dumps([dataclasses.asdict(result) | {"flagged": result.flagged}
                           for result in results]))
     else:
-        show(results, arguments.false_alarms)
+        show(results, arguments.false_alarms, of)
     return 1 if any(result.flagged for result in results) else 0
 
 
@@ -468,7 +493,7 @@ def seed_of(path, own):
         return None
     tensors, lattice_of = artifact.SafeTensors(path), own.lattice
     errors.require(lattice_of, "view", "MASK-7", f"{path}: masks of the set {own.name} are uniform")
-    seed, row = bytes(tensors.flat("seed", "U8")), [lattice_of.d * lattice_of.N, own.planes]
+    seed, row = bytes(tensors.flat("seed", "U8")), artifact.hint_row(own)
     errors.require(len(seed) == 32 and all(tensors.shape(name)[1:] == row for name in tensors.header
                                            if name != "seed"),
                    "view", "MODEL-7", f"{path}: expected a seed of 32 bytes, and rows of {row}")
@@ -497,9 +522,9 @@ def each_session(own, columns, false_alarms):
     return 1 if len(flagged) > 3 + 3 * false_alarms * len(sessions) else 0
 
 
-def show(results, false_alarms):
+def show(results, false_alarms, of):
     for result in results:
         verdict = "FLAGGED" if result.flagged else "-" if result.p is None else "pass"
         p = "" if result.p is None else f"p = {result.p:.3g}, threshold {result.threshold:.3g}; "
         print(f"{verdict:8}{result.check}: {p}{result.detail}\n        {result.power}")
-    print(f"false alarms of all checks together: at most {false_alarms} a recording of uniform masks")
+    print(f"false alarms of all checks together: at most {false_alarms} {of}")

@@ -6,7 +6,7 @@ import dataclasses
 import math
 import struct
 
-from . import decomposition, encoding, errors, lattice, linear, parameters, ring, session, wire
+from . import decomposition, encoding, errors, hiding, lattice, linear, parameters, ring, session, wire
 
 
 def instead(function):
@@ -205,6 +205,16 @@ def answer_whatever_fits(self, frame):
     return {"type": "REPLY", "sequence": frame["sequence"], "group": frame["group"], "columns": y}
 
 
+def rows_of_a_alone(original):
+    """PARAM-3: the reply is measured without the rows of U. A message that is not refused gets an answer
+    that takes no time."""
+    def answer_apply(self, frame):
+        _, outputs = self.shapes[frame["group"]]
+        size = len(frame["columns"]) * (outputs - self.set.public_rows) * self.set.planes
+        return {"type": "READY"} if size <= parameters.RESIDUE_BYTES_MAX else original(self, frame)
+    return answer_apply
+
+
 def group_before_sequence(original):
     def answer(self, data):
         try:
@@ -329,6 +339,50 @@ def cancellation_off_by(units):
             return [(first + units(self.own.lattice.tau)) % self.L, *rest]
         return cancellation
     return make
+
+
+def reply_from_behind(original):
+    """HIDE-4: y_U is looked for in front of y_A."""
+    def without_secret(own, key_of_matrix, reply, M):
+        rows = len(reply) // own.planes
+        turned = [ring.rows(reply, own.primes, *ends) for ends in ((rows - M, rows), (0, rows - M))]
+        return original(own, key_of_matrix, b"".join(map(b"".join, zip(*(
+            ring.planes(part, own.primes) for part in turned)))), M)
+    return without_secret
+
+
+def upper_rows_last(original):
+    """HIDE-1: [U ; A]."""
+    def times(self, column, primes):
+        M, result = len(self.A[0]), original(self, column, primes)
+        return b"".join(plane[M:] + plane[:M] for plane in ring.planes(result, primes))
+    return times
+
+
+def first_plane_alone(original):
+    """HIDE-1: A and U modulo the first prime in every plane."""
+    def times(self, column, primes):
+        other = copy.copy(self)
+        other.planes = [self.planes[0]] * len(primes)
+        return original(other, column, primes)
+    return times
+
+
+def with_the_secret(original):
+    """HIDE-4 left out."""
+    def unmask(self, group, y, c):
+        y_A = ring.rows(y, self.set.primes, 0, self.rows[group])
+        return hiding.unmask(self.set, self.widths[group], y_A, c)
+    return unmask
+
+
+def first_key(original):
+    """HIDE-3: one V for all groups."""
+    def unmask(self, group, y, c):
+        other = copy.copy(self)
+        other.keys = [self.keys[0]] * len(self.keys)
+        return original(other, group, y, c)
+    return unmask
 
 
 def one_multiplier(width, Y, L):

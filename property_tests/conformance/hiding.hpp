@@ -1,9 +1,14 @@
 // Operations on the hidden split (HIDE-1 to HIDE-8). The set of a case is `hidden`.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <list>
+#include <map>
+#include <optional>
 #include <span>
 #include <utility>
 #include <vector>
@@ -173,5 +178,106 @@ inline Json unmask_hidden(const Json& in) {
     protocol::decode_products(width, products);
     return {{"y_D", products}};
 }
+
+// Sessions ---------------------------------------------------------------------------------------
+
+/// The public matrices of a case by width.
+class PublicMatrices {
+public:
+    explicit PublicMatrices(const Json& in) : seed_(public_seed_of(in["public_seed"])) {}
+    const splitting::PublicOfWidth& of_width(std::size_t n) {
+        return found_.try_emplace(n, *set_of_case, seed_, n).first->second;
+    }
+    const PublicSeed& seed() const { return seed_; }
+
+private:
+    PublicSeed seed_;
+    std::map<std::size_t, splitting::PublicOfWidth> found_;
+};
+
+/// HIDE-1: [A ; U] of every group, A as columns of residues, U from its seed.
+class StackedWeights {
+public:
+    explicit StackedWeights(const Json& in) : matrices_(in) {
+        for (const Json& group : in["groups"]) views.push_back(stacked(group["A"]));
+    }
+
+    kernels::OffloadedWeights views;
+
+private:
+    kernels::GroupWeights stacked(const Json& columns) {
+        const std::size_t n = columns.size();
+        const splitting::PublicOfWidth& common = matrices_.of_width(n);
+        const std::size_t M = column_of(columns.at(0)).size() / planes();
+        const Residues A = canonical_columns(columns, M);
+        std::vector<kernels::WeightMatrix> a, u;
+        for (std::size_t p = 0; p < planes(); ++p) {
+            auto& plane = kept_.emplace_back(M * n);
+            for (std::size_t i = 0; i < M; ++i) {
+                for (std::size_t j = 0; j < n; ++j) {
+                    plane[i * n + j] = centred(A[(j * planes() + p) * M + i], p);
+                }
+            }
+            a.emplace_back(plane.data(), M, n);
+            u.emplace_back(common.plane(p));
+        }
+        return {kernels::PlanarMatrix(std::move(a)), kernels::PlanarMatrix(std::move(u))};
+    }
+    static std::int8_t centred(std::uint8_t residue, std::size_t p) {
+        const int prime = parameters::primes[p];
+        return static_cast<std::int8_t>(residue > prime / 2 ? residue - prime : residue);
+    }
+
+    PublicMatrices matrices_;
+    std::list<std::vector<std::int8_t>> kept_;
+};
+
+/// What Charlie has of the hidden groups of a case: hints and companions, computed of W' and the
+/// key of V and E as the split does.
+class HiddenGroups {
+public:
+    explicit HiddenGroups(const Json& in)
+        : seed_(array_of<std::uint8_t, 32>(in["seed"])), matrices_(in) {
+        for (const Json& group : in["groups"]) add(group);
+        std::vector<protocol::LatticeGroup> groups;
+        base::CheckSecret secret{seed_, {}, {companions_.begin(), companions_.end()}};
+        std::vector<std::span<const std::uint8_t>> keys(keys_.begin(), keys_.end());
+        std::size_t tallest = 0;
+        for (std::size_t g = 0; g < shapes_.size(); ++g) {
+            groups.push_back({shapes_[g], hints_[g], {}});
+            tallest = std::max(tallest, shapes_[g].rows);
+        }
+        stock_.emplace(*set_of_case, matrices_.seed(), std::move(groups),
+                       on_demand(array_of<std::uint8_t, 32>(in["key"])));
+        check_.emplace(secret, tallest);
+        secrets_.emplace(*set_of_case, keys, shapes_);
+    }
+
+    protocol::LatticeMasks masks() { return {&*stock_, &*check_, &*secrets_}; }
+    const std::vector<base::ProductShape>& shapes() const { return shapes_; }
+
+private:
+    void add(const Json& group) {
+        const splitting::HiddenModel model = given_model(group["W"]);
+        const auto& key = keys_.emplace_back(array_of<std::uint8_t, 32>(group["key"]));
+        Residues& hint = hints_.emplace_back();
+        const auto companions = splitting::hide(
+            matrices_.of_width(model.n), model, key, seed_, 1,
+            [&](const splitting::HiddenRows& rows) {
+                hint.insert(hint.end(), rows.hint.span().begin(), rows.hint.span().end());
+            });
+        companions_.push_back(stored(companions.product.span()));
+        shapes_.push_back({model.rows(), model.n});
+    }
+
+    std::array<std::uint8_t, 32> seed_;
+    PublicMatrices matrices_;
+    std::vector<std::array<std::uint8_t, 32>> keys_;
+    std::vector<Residues> hints_, companions_;
+    std::vector<base::ProductShape> shapes_;
+    std::optional<protocol::LatticeStock> stock_;
+    std::optional<protocol::ProductCheck> check_;
+    std::optional<protocol::WeightSecrets> secrets_;
+};
 
 }  // namespace slip::answers

@@ -157,6 +157,14 @@ inline Json product_check(const Json& in) {
     return Json::object();
 }
 
+/// Masks are made when they are needed, under the key of a case.
+inline protocol::LatticeOptions on_demand(const std::array<std::uint8_t, 32>& key) {
+    protocol::LatticeOptions options;
+    options.ahead = false;
+    options.keys.given_keys = key;
+    return options;
+}
+
 /// What a session of a case needs besides: masks, made when they are needed, in the order of the
 /// case, and the check of products.
 class GroupsMasks {
@@ -166,7 +174,7 @@ public:
           seed_(array_of<std::uint8_t, 32>(in["seed"])),
           hints_(hints_of(W_D, public_seed_of(in["public_seed"]))),
           companions_(companions_of(W_D)),
-          stock_(*set_of_case, public_seed_of(in["public_seed"]), groups_of(W_D), on_demand()),
+          stock_(*set_of_case, public_seed_of(in["public_seed"]), groups_of(W_D), on_demand(key_)),
           check_({seed_, {}, {companions_.begin(), companions_.end()}}, tallest(W_D)) {}
 
     protocol::LatticeMasks masks() { return {&stock_, &check_}; }
@@ -197,12 +205,6 @@ private:
             groups.push_back({{W_D[g].rows, W_D[g].cols}, hints_[g], {}});
         }
         return groups;
-    }
-    protocol::LatticeOptions on_demand() const {
-        protocol::LatticeOptions options;
-        options.ahead = false;
-        options.keys.given_keys = key_;
-        return options;
     }
 
     std::array<std::uint8_t, 32> key_, seed_;

@@ -16,6 +16,7 @@
 #include "optimized/protocol/david.hpp"
 #include "optimized/protocol/frames.hpp"
 #include "property_tests/conformance/arithmetic.hpp"
+#include "property_tests/conformance/hiding.hpp"
 #include "property_tests/conformance/lattice.hpp"
 #include "property_tests/conformance/splitting.hpp"
 
@@ -130,24 +131,43 @@ struct Weights {
     kernels::OffloadedWeights views;
 };
 
-/// What Charlie holds of every group: {W_D, s}.
+/// What Charlie holds of every group: {W_D, s}, or {W, key, s} of the hidden split.
 struct CharliesGroups {
     explicit CharliesGroups(const Json& in)
-        : weights(in["groups"], [](const Json& group) -> const Json& { return group["W_D"]; }),
+        : weights(set_of_case->hides_weights ? Json::array() : in["groups"],
+                  [](const Json& group) -> const Json& { return group["W_D"]; }),
           seed(array_of<std::uint8_t, 32>(in["seed"])) {
         for (const Json& group : in["groups"]) companions.push_back(columns_of(group["s"]));
-        if (in.contains("public_seed")) lattice = std::make_unique<GroupsMasks>(in, weights.tables);
+        if (set_of_case->hides_weights) {
+            hidden = std::make_unique<HiddenGroups>(in);
+        } else if (in.contains("public_seed")) {
+            lattice = std::make_unique<GroupsMasks>(in, weights.tables);
+        }
+    }
+    /// Of the products that David makes.
+    std::vector<base::ProductShape> shapes() const {
+        if (!hidden) return kernels::shapes_of(weights.views);
+        std::vector<base::ProductShape> shapes = hidden->shapes();
+        for (base::ProductShape& shape : shapes) shape.rows += set_of_case->public_rows();
+        return shapes;
     }
     protocol::IntegrityCheck check() const {
-        return {{seed, {companions.begin(), companions.end()}, {}},
-                kernels::shapes_of(weights.views),
-                planes()};
+        return {{seed, {companions.begin(), companions.end()}, {}}, shapes(), planes()};
+    }
+    protocol::LatticeMasks masks() const {
+        if (hidden) return hidden->masks();
+        return lattice ? lattice->masks() : protocol::LatticeMasks{};
+    }
+    /// Outputs of a group.
+    std::size_t rows(base::GroupId group) const {
+        return shapes().at(group).rows - set_of_case->public_rows();
     }
 
     Weights weights;
     std::array<std::uint8_t, 32> seed;
     std::vector<Residues> companions;
     std::unique_ptr<GroupsMasks> lattice;  // of a set with lattice masks
+    std::unique_ptr<HiddenGroups> hidden;  // of the hidden split
 };
 
 /// WIRE-9: of a frame whose length he does not accept, David gets nothing.
@@ -162,9 +182,9 @@ inline std::span<const std::byte> payload_of(std::span<const std::byte> frame,
     return frame.subspan(field);
 }
 
-inline Json david_session(const Json& in) {
-    const Weights weights(in["groups"], [](const Json& W_D) -> const Json& { return W_D; });
-    const protocol::DavidModel model{weights.views, *set_of_case,
+/// The answers of a David with these weights.
+inline Json answers_to_frames(const Json& in, const kernels::OffloadedWeights& weights) {
+    const protocol::DavidModel model{weights, *set_of_case,
                                      array_of<std::uint8_t, 32>(in["digest"])};
     protocol::DavidSession david(model);
     Json answers = Json::array();
@@ -185,6 +205,15 @@ inline Json david_session(const Json& in) {
     }
     if (refused) throw Refused("David refuses", {{"answers", answers}});
     return {{"answers", answers}};
+}
+
+inline Json david_session(const Json& in) {
+    if (set_of_case->hides_weights) {
+        const StackedWeights weights(in);
+        return answers_to_frames(in, weights.views);
+    }
+    const Weights weights(in["groups"], [](const Json& W_D) -> const Json& { return W_D; });
+    return answers_to_frames(in, weights.views);
 }
 
 /// A peer whose frames are given in advance.
@@ -252,7 +281,7 @@ inline Json run_charlie(const Json& in, const CharliesGroups& groups,
         options.pool.depth = 0;  // masks are drawn when they are used, in the order of the case
         options.keys.given_keys = key;
         options.wrong_peers = nullptr;  // a wrong reply in one case must not refuse the next
-        if (groups.lattice) options.lattice = groups.lattice->masks();
+        options.lattice = groups.masks();
         const protocol::IntegrityCheck check = groups.check();
         protocol::CharlieSession charlie(groups.weights.views, check, *set_of_case,
                                          array_of<std::uint8_t, 32>(in["digest"]), script, options);
@@ -268,7 +297,7 @@ inline Json run_charlie(const Json& in, const CharliesGroups& groups,
 
 inline Products apply(protocol::CharlieSession& charlie, const CharliesGroups& groups,
                       base::GroupId group, base::MatrixView<const std::int16_t> q) {
-    const std::size_t rows = groups.weights.tables.at(group).rows;
+    const std::size_t rows = groups.rows(group);
     Products products(q.rows() * rows);
     charlie.send(group, q);
     charlie.receive({products.data(), q.rows(), rows});
@@ -282,8 +311,8 @@ inline Json charlie_session(const Json& in) {
         for (const Json& message : in["messages"]) {
             const Table<std::int16_t> q(message["q"]);
             const base::GroupId group = message["group"];
-            results.push_back(lists_of(apply(charlie, groups, group, q.view()),
-                                       groups.weights.tables.at(group).rows));
+            results.push_back(
+                lists_of(apply(charlie, groups, group, q.view()), groups.rows(group)));
         }
     });
     return {{"end", "closed"}, {"sent", sent}, {"y_D", results}};

@@ -185,10 +185,10 @@ class Alone(Deployed, SystemTest):
 class Peers(Deployed, SystemTest):
     """Over TLS: each implementation against the other, and both against one that misbehaves."""
 
-    def both_ways(self, artifact, *prompt):
+    def both_ways(self, artifact, *prompt, audit=()):
         """The product unsplit, its Charlie with our second David, and our second Charlie with its
-        David agree on ids and text."""
-        unsplit = json.loads(self.slip("generate", "--artifact", artifact, "--engine", "unsplit",
+        David agree on ids and text. `audit` are words that show the integer model."""
+        unsplit = json.loads(self.slip("generate", "--artifact", artifact, *audit, "--engine", "unsplit",
                                        *prompt, "--json").stdout)
         with PythonPeer(artifact / "david", self.tls / "david") as david:
             ours = json.loads(self.slip(
@@ -213,11 +213,75 @@ class Peers(Deployed, SystemTest):
         self.both_ways(artifact, "--ids", "1,5,9", "--max-tokens", 4)
         self.refuses_other_hints(artifact)
 
-    def refuses_other_hints(self, artifact):
+    def test_HIDE_1_both_ways_with_the_hidden_split(self):
+        artifact, audit = self.folder / "hidden", self.folder / "audit"
+        self.slip("split", "--model", self.folder / "model", "--audit", audit, "--out", artifact)
+        self.both_ways(artifact, "--ids", "1,5,9", "--max-tokens", 2, audit=["--audit", audit])
+        self.refuses_other_hints(artifact, [("check", "key.0", 1)])
+        self.finds_wrong_peers(artifact)
+
+    def finds_wrong_peers(self, artifact):
+        """The product's Charlie refuses a wrong residue of U, and our second one who does not check the
+        last plane does not. `./test --full` runs every case, and a David who stacks U above A."""
+        self.artifact = artifact
+        everyday = "SLIP_FULL" not in os.environ
+        only = ["--only", "INTEG-6/charlie-first-of-u"] if everyday else []
+        out = self.probe_charlie(self.product_charlie(), *only)
+        self.assertIn(" 0 fail, 0 unimplemented", out)
+        case = "INTEG-6/charlie-u-plane-5"
+        out = self.probe_charlie(self.python_charlie(*mutated("plane 5 is not checked")), "--only", case,
+                                 status=1)
+        self.assertIn(f"FAIL {case}", out)
+        if everyday:
+            return
+        with David(artifact / "david", self.tls / "david") as david:
+            self.assertIn(" 0 fail, 0 unimplemented", self.probe_david(david))
+        with PythonPeer(artifact / "david", self.tls / "david", sessions=9,
+                        before=mutated("David multiplies by U first")) as david:
+            out = self.probe_david(david, "--only", "LIN-1/david-products", status=1)
+        self.assertIn("FAIL LIN-1/david-products", out)
+
+    def test_HIDE_1_what_the_second_david_refuses(self):
+        """Another seed than 64 digits, a wide group, an entry of A beyond half of its prime."""
+        artifact = self.folder / "one"
+        self.slip("split", "--model", self.folder / "model", "--out", artifact)
+        sys.path.insert(0, str(CONFORMANCE))
+        from slip_peer import artifact as artifacts, errors
+        folder = artifact / "david"
+        self.assertEqual(artifacts.David(folder).weights[0].outputs, 32 + 2304)
+        manifest, path = (folder / "manifest.json").read_text(), folder / "david.safetensors"
+        whole = bytearray(path.read_bytes())
+        document, size = json.loads(manifest), int.from_bytes(whole[:8], "little")
+        first, last = json.loads(whole[8:8 + size])["group.0"]["data_offsets"]
+        plane, cols = (last - first) // 6, document["groups"][0]["cols"]
+        for number, p in enumerate((251, 241, 239, 233, 229, 227)):
+            for entry, refused in ((p // 2, False), (-(p // 2), False), (p // 2 + 1, True),
+                                   (-(p // 2) - 1, True)):
+                changed = bytearray(whole)
+                struct.pack_into("<b", changed, 8 + size + first + number * plane, entry)
+                self.rewrite(path, changed)
+                self.rewrite(folder / "manifest.json", json.dumps(
+                    document | {"sha256": hashlib.sha256(changed).hexdigest()}).encode())
+                with self.subTest(p=p, entry=entry):
+                    self.assertEqual(refuses(artifacts.David, folder, errors), refused)
+        self.rewrite(path, whole)
+        for name, value in (("seed", document["seed"][:-1]), ("seed", None), ("seed", 7),
+                            ("groups", [{"rows": 32, "cols": cols + 1}, *document["groups"][1:]]),
+                            ("groups", [{"rows": 32, "cols": 6145}, *document["groups"][1:]])):
+            changed = {key: entry for key, entry in (document | {name: value}).items() if entry is not None}
+            self.rewrite(folder / "manifest.json", json.dumps(changed).encode())
+            with self.subTest(name, value=value):
+                self.assertTrue(refuses(artifacts.David, folder, errors))
+
+    def rewrite(self, path, data):
+        path.chmod(0o600)
+        path.write_bytes(data)
+
+    def refuses_other_hints(self, artifact, tensors=(("masks", "group.0", 2), ("masks", "seed", 2),
+                                                     ("check", "hint.0", 2), ("check", "product.0", 1))):
         """A byte of a hint, of the seed of T, of a digest and of z W_D, with SHA256SUMS that fits."""
         folder = artifact / "charlie"
-        for name, tensor, status in (("masks", "group.0", 2), ("masks", "seed", 2),
-                                     ("check", "hint.0", 2), ("check", "product.0", 1)):
+        for name, tensor, status in tensors:
             path = folder / f"{name}.safetensors"
             whole, sums = path.read_bytes(), (folder / "SHA256SUMS").read_text()
             size = int.from_bytes(whole[:8], "little")
@@ -463,6 +527,15 @@ class Networks(Deployed, SystemTest):
         conform(*missing, status=2)
         conform(*missing, "--images", self.images[3], status=2)
         conform(*missing, "--ids", "1,2", "--max-tokens", 1, status=2)
+
+
+def refuses(read, folder, errors):
+    """Whether it is BadInput to read a folder."""
+    try:
+        read(folder)
+    except errors.BadInput:
+        return True
+    return False
 
 
 def mutated(name):

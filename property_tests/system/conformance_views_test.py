@@ -70,7 +70,7 @@ class Views(Deployed, SystemTest):
         rows = json.loads(conform("view", "--calibrate", 1, "--seed", SEED, "--json"))
         for row in rows:
             self.assertEqual(row["flagged"], row["count"] if row["wrong"] else 0, row)
-        self.assertEqual({row["set"] for row in rows}, {"paper", "paper-lattice"})
+        self.assertEqual({row["set"] for row in rows}, {"paper", "paper-lattice", "hidden"})
 
     def test_MASK_7_masks_of_the_lattice_set_pass(self):
         out, path = self.folder / "lattice", self.folder / "lattice.jsonl"
@@ -88,6 +88,40 @@ class Views(Deployed, SystemTest):
         for wrong in (out / "charlie/check.safetensors", out / "charlie/plan.json",
                       out / "charlie/nowhere"):
             conform("view", path, "--masks", wrong, status=2)
+
+    def test_HIDE_1_what_david_sees_and_holds_of_the_hidden_split(self):
+        out, audit, path = (self.folder / name for name in ("hidden", "audit", "hidden.jsonl"))
+        self.slip("split", "--model", self.folder / "model", "--audit", audit, "--out", out)
+        with David(out / "david", self.tls / "david", "--record", path) as david:
+            self.slip("generate", "--artifact", out, "--engine", "hybrid", "--david", david.endpoint,
+                      "--tls", self.tls / "charlie", "--ids", "1,5,9", "--max-tokens", 4)
+            self.assertEqual(david.stop()[0], 0)
+        printed = conform("view", path, "--masks", out / "charlie/masks.safetensors", "--false-alarms", 1e-12)
+        self.assertIn("2320 are needed", printed)
+        held = ["view", "--held", out / "david", "--false-alarms", 1e-12]
+        owner = ["--audit", audit, "--check", out / "charlie/check.safetensors"]
+        self.assertIn("those of all 9 groups", conform(*held, *owner))
+        conform(*held)
+        conform("view", "--held", self.artifact / "david", status=2)  # the paper's split
+        self.finds_another_seed(out / "david/manifest.json", held, owner)
+
+    def finds_another_seed(self, manifest, held, owner):
+        """A U that is not the one of the split: A looks as it did, and the companions tell."""
+        seed = json.loads(manifest.read_text())["seed"]
+        manifest.chmod(0o600)
+        manifest.write_text(manifest.read_text().replace(seed, seed[::-1]))
+        conform(*held)
+        self.assertIn("FLAGGED companions", conform(*held, *owner, status=1))
+
+    def test_HIDE_1_a_matrix_without_noise_is_found_with_the_model_alone(self):
+        sys.path.insert(0, str(CONFORMANCE))
+        from slip_peer import held, synthetic_views
+        own = synthetic_views.SMALL_HIDDEN_SPLIT
+        random.seed(SEED)
+        groups, models = synthetic_views.hidden_split(own, with_noise=False)
+        for given, expected in ((models, {"noise"}), (None, set())):
+            findings = held.findings(own, groups, 1e-6, given)
+            self.assertEqual({finding.check for finding in findings if finding.flagged}, expected)
 
     @unittest.skipUnless(os.environ.get("SLIP_FULL"), "./test --full: secrets of 8 elements")
     def test_MASK_7_masks_without_noise_are_found_at_the_sizes_of_the_set(self):

@@ -154,6 +154,8 @@ void session(Document& document);
 void model(Document& document);
 void latency(Document& document);
 void hiding(Document& document);
+/// Whole sessions of the hidden split, behind its operations.
+void hidden_sessions(Document& document);
 
 // What the chapters say of lattice masks (lattice.cpp).
 void lattice_randomness(Document& document, const ParameterSet& set);

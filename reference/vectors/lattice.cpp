@@ -136,7 +136,7 @@ void add_blocks(Document& document, const ParameterSet& set) {
         (std::uint64_t{1} << 56) - 1, "EDGE");
 }
 
-void add_unmasking(Document& document, const ParameterSet& set) {
+void add_lattice_unmasking(Document& document, const ParameterSet& set) {
     const Ring& ring = set.ring();
     const auto& [N, d, eta, tau, B_w, B_q, Delta] = *set.lattice;
     const Integer L = ring.modulus(), half = (L - 1) / 2, product = B_w * B_q;
@@ -415,7 +415,7 @@ void lattice_randomness(Document& document, const ParameterSet& set) {
 void lattice_masking(Document& document, const ParameterSet& set) {
     add_public_matrices(document, set);
     add_blocks(document, set);
-    add_unmasking(document, set);
+    add_lattice_unmasking(document, set);
     add_product_secrets(document, set);
     add_product_checks(document, set);
 }

@@ -6,6 +6,15 @@
 
 namespace slip::reference::vectors {
 
+namespace {
+
+/// The set with what depends on the width, if anything does (HIDE-2).
+ParameterSet set_of_width(const ParameterSet& set, std::size_t n) {
+    return set.hides_weights ? at_width(set, n) : set;
+}
+
+}  // namespace
+
 std::vector<DrawnMask> drawn_block(const ParameterSet& set, const Key& public_seed, const Key& key,
                                    std::uint64_t block, const Matrix& W_D) {
     const NegacyclicRing R(set.ring(), set.lattice->N);
@@ -26,14 +35,20 @@ std::vector<DrawnMask> drawn_block(const ParameterSet& set, const Key& public_se
 DrawnMasks::DrawnMasks(const ParameterSet& set, const Key& public_seed, const Key& key,
                        const std::vector<Matrix>& weights,
                        const std::vector<PlannedMessage>& schedule)
-    : tau_(set.lattice->tau), schedule_(schedule) {
+    : schedule_(schedule) {
     const std::uint64_t N = set.lattice->N;
+    for (const Matrix& W_D : weights) {
+        const ParameterSet at = set_of_width(set, W_D.cols());
+        noise_.push_back(at.width ? Noise(*at.width) : Noise(at.lattice->tau));
+    }
     std::map<std::uint64_t, std::vector<DrawnMask>> blocks;
     for (auto& [group, masks] : prepare_lattice_masks(set, key, public_seed, weights, schedule)) {
         for (const OneTimeMask& mask : masks) {
             const std::uint64_t block = mask.index() / N;
             if (!blocks.contains(block)) {
-                blocks[block] = drawn_block(set, public_seed, key, block, weights[group]);
+                const Matrix& W_D = weights[group];
+                blocks[block] =
+                    drawn_block(set_of_width(set, W_D.cols()), public_seed, key, block, W_D);
             }
             masks_[group].push_back(blocks[block].at(mask.index() % N));
         }
@@ -55,7 +70,8 @@ std::vector<Vector> DrawnMasks::indices() const {
 Masks DrawnMasks::again() const {
     Masks masks;
     for (const auto& [group, drawn] : masks_) {
-        for (const auto& [index, r, c] : drawn) masks[group].emplace_back(index, r, c, tau_);
+        for (const auto& [index, r, c] : drawn)
+            masks[group].emplace_back(index, r, c, noise_.at(group));
     }
     return masks;
 }

@@ -16,7 +16,7 @@ struct DrawnMask {
     Vector r, c;
 };
 
-/// The masks of a block for a group of this W_D; `public_seed` is that of T.
+/// The masks of a block for a group of this W_D, or W' + tau E; `public_seed` is that of T.
 std::vector<DrawnMask> drawn_block(const ParameterSet& set, const Key& public_seed, const Key& key,
                                    std::uint64_t block, const Matrix& W_D);
 
@@ -33,7 +33,7 @@ public:
     Masks again() const;
 
 private:
-    Integer tau_;
+    std::vector<Noise> noise_;  ///< by group
     std::vector<PlannedMessage> schedule_;
     std::map<std::uint32_t, std::vector<DrawnMask>> masks_;
 };
