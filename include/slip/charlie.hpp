@@ -35,6 +35,9 @@ struct CharlieOptions {
     std::function<void()> on_busy = {};
     /// Receives messages for the user that are no errors, in the thread that opens.
     std::function<void(const std::string&)> note = {};
+    /// The file of the key that the artifact's hints are sealed with (SplitOptions::seal); empty if
+    /// they are not sealed. BadInput if it is missing, another key, or not its owner's alone.
+    std::filesystem::path seal = {};
 };
 
 /// The split model `artifact` over the protocol: one session, until the model is destroyed.

@@ -71,6 +71,7 @@ typedef struct slip_charlie_options {
     uint32_t patience_ms; /**< for the peer's next frame to begin */
     slip_report note;     /**< slip::CharlieOptions::note; may be NULL */
     void* note_context;   /**< of `note` */
+    const char* seal;     /**< slip::CharlieOptions::seal, a path; NULL: nothing is sealed */
 } slip_charlie_options;
 
 /* The functions that open a model take a place for either kind, and set the one that fits, the

@@ -51,6 +51,10 @@ struct SplitOptions {
     /// Of the hidden split: the folder to make for the owner's own copy of the integer model, which
     /// open_unsplit() runs (HIDE-8); none if empty.
     std::filesystem::path audit = {};
+    /// The file of a key of 32 random bytes that nobody else may use: Charlie's hints, and the keys
+    /// of the hidden split, are encrypted with it on the disk, and CharlieOptions::seal takes it
+    /// (MODEL-20). Nothing is sealed if empty. BadInput for a set without hints.
+    std::filesystem::path seal = {};
 };
 
 /// Splits the checkpoint `model`, a Hugging Face folder or an ONNX file, into OUT/charlie, which

@@ -201,6 +201,7 @@ slip::TimeLimits limits_of(const slip_charlie_options& options) {
 slip::CharlieOptions charlie_of(const slip_charlie_options& options) {
     slip::CharlieOptions charlie;
     charlie.masks_ready = options.masks_ready;
+    if (options.seal != nullptr) charlie.seal = options.seal;
     if (options.note != nullptr) {
         charlie.note = [note = options.note, context = options.note_context](
                            const std::string& line) { note(context, line.c_str()); };

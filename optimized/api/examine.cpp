@@ -107,25 +107,28 @@ void examine_writers(const fs::path& folder, Findings& findings) {
 }
 
 /// Whoever loads a model examines a hint when a product of it is wrong.
-void require_hints(const artifact::CharlieArtifact& charlie) {
+void examine_hints(const artifact::CharlieArtifact& charlie, bool with_key, Findings& findings) {
     for (std::size_t g = 0; g < charlie.groups().size(); ++g) {
-        if (layout::has_lattice_masks(charlie.set(), charlie.groups()[g])) {
-            charlie.require_hint(g);
-        }
+        if (!layout::has_lattice_masks(charlie.set(), charlie.groups()[g])) continue;
+        findings.examine([&] { charlie.require_hint(g); });
     }
+    if (!charlie.sealed()) return;
+    findings.note(charlie.directory().string() + ": the hints are sealed" +
+                  (with_key ? "" : "; with --seal KEYFILE they are opened, too"));
 }
 
 std::optional<artifact::CharlieArtifact> open_charlies_half(const fs::path& out,
+                                                            const fs::path& seal,
                                                             Findings& findings) {
     const fs::path folder = out / layout::charlie_folder;
     std::optional<artifact::CharlieArtifact> charlie;
-    if (!findings.examine([&] { charlie.emplace(out); })) {
+    if (!findings.examine([&] { charlie.emplace(out, seal); })) {
         findings.examine([&] { artifact::require_digests(folder); });
         return charlie;
     }
     note_set(folder, charlie->set(), findings);
     findings.examine([&] { require_groups_of_graph(*charlie); });
-    findings.examine([&] { require_hints(*charlie); });
+    examine_hints(*charlie, !seal.empty(), findings);
     if (charlie->set().lattice) {  // loading left out the digest of the file of hints
         findings.examine([&] { artifact::require_digests(folder); });
     }
@@ -142,14 +145,15 @@ std::optional<artifact::CharlieArtifact> open_charlies_half(const fs::path& out,
     return charlie;
 }
 
-std::optional<artifact::CharlieArtifact> examine_charlie(const fs::path& out, Findings& findings) {
+std::optional<artifact::CharlieArtifact> examine_charlie(const fs::path& out, const fs::path& seal,
+                                                         Findings& findings) {
     const fs::path folder = out / layout::charlie_folder;
     if (others_may_read(folder)) {
         findings.error(folder.string() +
                        ": other users may read it, and it holds secrets: chmod -R go= on it");
     }
     examine_writers(folder, findings);
-    return open_charlies_half(out, findings);
+    return open_charlies_half(out, seal, findings);
 }
 
 std::optional<artifact::DavidArtifact> examine_david(const fs::path& folder, Findings& findings) {
@@ -267,8 +271,8 @@ void examine_matrices(const Checkpoint& checkpoint, const std::vector<GroupShape
     }
 }
 
-void examine_artifact(const fs::path& out, Findings& findings) {
-    const auto charlie = examine_charlie(out, findings);
+void examine_artifact(const fs::path& out, Findings& findings, const fs::path& seal) {
+    const auto charlie = examine_charlie(out, seal, findings);
     const auto david = examine_david(out / layout::david_folder, findings);
     if (charlie && david &&
         findings.examine([&] { artifact::require_same_split(*charlie, *david); })) {
@@ -280,7 +284,7 @@ void examine_artifact(const fs::path& out, Findings& findings) {
     }
 }
 
-void examine_charlies_half(const fs::path& folder, Findings& findings) {
+void examine_charlies_half(const fs::path& folder, Findings& findings, const fs::path& seal) {
     const fs::path whole = fs::absolute(folder).lexically_normal();
     const fs::path named = whole.has_filename() ? whole : whole.parent_path();
     if (named.filename() != layout::charlie_folder) {
@@ -288,7 +292,7 @@ void examine_charlies_half(const fs::path& folder, Findings& findings) {
                        layout::charlie_folder);
         return;
     }
-    const auto charlie = examine_charlie(named.parent_path(), findings);
+    const auto charlie = examine_charlie(named.parent_path(), seal, findings);
     if (charlie && std::ranges::any_of(charlie->groups(), [&](const auto& group) {
             return !layout::has_lattice_masks(charlie->set(), group);
         })) {

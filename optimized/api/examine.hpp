@@ -27,10 +27,13 @@ void examine_matrices(const importing::Checkpoint& checkpoint,
                       const std::vector<base::GroupShape>& groups, base::Findings& findings);
 
 /// OUT, with both halves of a split: each half, whether they belong together, the check's secret
-/// with them, and who may read or change them (THREAT-2).
-void examine_artifact(const std::filesystem::path& out, base::Findings& findings);
+/// with them, and who may read or change them (THREAT-2). `seal` is the file of the key that hints
+/// are sealed with (MODEL-20), or empty; then sealed hints are not opened.
+void examine_artifact(const std::filesystem::path& out, base::Findings& findings,
+                      const std::filesystem::path& seal = {});
 /// OUT/charlie alone.
-void examine_charlies_half(const std::filesystem::path& folder, base::Findings& findings);
+void examine_charlies_half(const std::filesystem::path& folder, base::Findings& findings,
+                           const std::filesystem::path& seal = {});
 /// OUT/david alone.
 void examine_davids_half(const std::filesystem::path& folder, base::Findings& findings);
 

@@ -59,8 +59,8 @@ graph::ParameterLookup CheckpointFiles::parameters() const {
     };
 }
 
-SplitFiles::SplitFiles(const std::filesystem::path& artifact)
-    : charlie_(artifact), davids_half_(artifact / layout::david_folder) {
+SplitFiles::SplitFiles(const std::filesystem::path& artifact, const std::filesystem::path& seal)
+    : charlie_(artifact, seal), davids_half_(artifact / layout::david_folder) {
     require_groups_of_graph(charlie_);
 }
 
@@ -98,8 +98,17 @@ protocol::LatticeMasks SplitFiles::lattice_masks(std::size_t mask_memory) const 
         std::vector<protocol::LatticeGroup> groups;
         std::size_t tallest = 0;
         for (std::size_t g = 0; g < charlie_.groups().size(); ++g) {
-            groups.push_back({charlie_.groups()[g].product(), charlie_.hint(g),
-                              [this, g] { charlie_.require_hint(g); }});
+            groups.push_back({charlie_.groups()[g].product(),
+                              charlie_.hint(g),
+                              [this, g] { charlie_.require_hint(g); },
+                              {},
+                              layout::hint_chunk_rows});
+            if (charlie_.sealed()) {
+                groups.back().open_hint = [this, g](std::size_t chunk,
+                                                    std::span<std::uint8_t> rows) {
+                    charlie_.open_hint(g, chunk, rows);
+                };
+            }
             tallest = std::max(tallest, groups.back().shape.rows);
         }
         protocol::LatticeStock::Seed seed{};

@@ -63,8 +63,9 @@ private:
 class SplitFiles : public ModelFiles {
 public:
     /// Reads Charlie's half. Throws BadInput, naming the file, unless it is of the model that its
-    /// config.json describes.
-    explicit SplitFiles(const std::filesystem::path& artifact);
+    /// config.json describes. `seal` as CharlieArtifact takes it.
+    explicit SplitFiles(const std::filesystem::path& artifact,
+                        const std::filesystem::path& seal = {});
     const base::CnnConfig* network() const override { return charlie_.network(); }
     const base::ModelConfig& config() const override { return charlie_.config(); }
     const std::filesystem::path& directory() const override { return charlie_.directory(); }

@@ -33,12 +33,11 @@ void require_kind(const api::ModelFiles& files, const std::filesystem::path& pat
     }
 }
 
-/// Opens `path` as Files; `start` makes what multiplies by them, and `reopen`, if there is one, the
-/// same again at any later time.
+/// Opens `files`, which were read from `path`; `start` makes what multiplies by them, and `reopen`,
+/// if there is one, the same again at any later time.
 template <class Kind, class Files, class Start, class Reopen = std::nullptr_t>
-Kind open_model(const std::filesystem::path& path, const Start& start,
+Kind open_model(std::unique_ptr<Files> files, const std::filesystem::path& path, const Start& start,
                 const Reopen& reopen = nullptr) {
-    auto files = std::make_unique<Files>(path);
     require_kind<Kind>(*files, path);
     const bool is_network = files->network() != nullptr;
     const auto start_now = [&, opened = files.get()] { return start(*opened); };
@@ -56,6 +55,15 @@ Kind open_model(const std::filesystem::path& path, const Start& start,
     throw std::logic_error("require_kind() lets no other kind through");
 }
 
+/// What the protocol runs with. Throws BadInput, before David is called, where sealed hints lack
+/// their key (MODEL-20).
+std::unique_ptr<SplitFiles> open_split(const std::filesystem::path& artifact,
+                                       const CharlieOptions& options) {
+    auto files = std::make_unique<SplitFiles>(artifact, options.seal);
+    files->charlie().require_seal_key();
+    return files;
+}
+
 /// The options for one attempt.
 CharlieOptions asking_once(CharlieOptions options) {
     options.busy_limit = {};
@@ -67,13 +75,15 @@ CharlieOptions asking_once(CharlieOptions options) {
 
 template <class Kind>
 Kind open_checkpoint(const std::filesystem::path& model) {
-    return open_model<Kind, api::CheckpointFiles>(model, api::make_float_runtime);
+    return open_model<Kind>(std::make_unique<api::CheckpointFiles>(model), model,
+                            api::make_float_runtime);
 }
 
 template <class Kind>
 Kind open_unsplit(const std::filesystem::path& artifact, const std::filesystem::path& audit) {
-    return open_model<Kind, SplitFiles>(
-        artifact, [&](const SplitFiles& files) { return api::make_unsplit_runtime(files, audit); });
+    return open_model<Kind>(
+        std::make_unique<SplitFiles>(artifact), artifact,
+        [&](const SplitFiles& files) { return api::make_unsplit_runtime(files, audit); });
 }
 
 template <class Kind>
@@ -81,8 +91,8 @@ Kind open_charlie(const std::filesystem::path& artifact, const Connect& connect,
                   const CharlieOptions& options) {
     // One object for all sessions: it may count its calls.
     const auto shared = std::make_shared<const Connect>(connect);
-    return open_model<Kind, SplitFiles>(
-        artifact,
+    return open_model<Kind>(
+        open_split(artifact, options), artifact,
         [&](const SplitFiles& files) { return api::make_hybrid_runtime(files, *shared, options); },
         [shared, later = asking_once(options)](const SplitFiles& files) {
             return api::make_hybrid_runtime(files, *shared, later);
@@ -92,7 +102,7 @@ Kind open_charlie(const std::filesystem::path& artifact, const Connect& connect,
 template <class Kind>
 Kind open_charlie(const std::filesystem::path& artifact, std::unique_ptr<Transport> david,
                   const CharlieOptions& options) {
-    return open_model<Kind, SplitFiles>(artifact, [&](const SplitFiles& files) {
+    return open_model<Kind>(open_split(artifact, options), artifact, [&](const SplitFiles& files) {
         return api::make_hybrid_runtime(
             files, [&] { return std::move(david); }, asking_once(options));
     });
@@ -105,7 +115,7 @@ Kind open_charlie_in_process(const std::filesystem::path& artifact, const Charli
     const auto start = [options](const SplitFiles& files) {
         return api::make_hybrid_runtime(files, options);
     };
-    return open_model<Kind, SplitFiles>(artifact, start, start);
+    return open_model<Kind>(open_split(artifact, options), artifact, start, start);
 }
 
 #define SLIP_OPENS(Kind)                                                                          \

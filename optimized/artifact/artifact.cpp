@@ -368,17 +368,31 @@ void require_check_secret(const SafetensorsFile& file, const CharlieDescription&
     }
 }
 
+/// MODEL-20: whether a masks.safetensors is sealed. All of its groups are, or none.
+bool holds_seals(const SafetensorsFile& file) {
+    return std::ranges::any_of(file.tensors(), [](const auto& tensor) {
+        return std::string_view(tensor.first).starts_with("salt.");
+    });
+}
+
 /// masks.safetensors: what split_checkpoint writes for these groups, and nothing else.
 void require_hints(const SafetensorsFile& file, const CharlieDescription& description) {
     const parameters::ParameterSet& set = *description.set;
+    const bool sealed = holds_seals(file);
     elements_of<std::uint8_t>(file, layout::masks_seed, DType::u8, {parameters::public_seed_bytes});
     std::size_t tensors = 1;
     for (std::size_t g = 0; g < description.groups.size(); ++g) {
         const CharlieGroup& group = description.groups[g];
         if (!layout::has_lattice_masks(set, group)) continue;
+        const std::size_t rows = group.product().rows;
         elements_of<std::uint8_t>(file, layout::group_tensor(g), DType::u8,
-                                  layout::hint_shape(set, group.product().rows));
+                                  layout::hint_shape(set, rows));
         ++tensors;
+        if (!sealed) continue;
+        elements_of<std::uint8_t>(file, layout::salt_tensor(g), DType::u8, {layout::salt_bytes});
+        elements_of<std::uint8_t>(file, layout::tag_tensor(g), DType::u8,
+                                  {layout::tags(set, rows), layout::tag_bytes});
+        tensors += 2;
     }
     if (file.tensors().size() != tensors || !file.metadata().empty()) {
         fail(file.path(),
@@ -504,7 +518,8 @@ CharlieDescription parse_charlie_description(std::string_view text,
     return description;
 }
 
-CharlieArtifact::CharlieArtifact(const std::filesystem::path& directory)
+CharlieArtifact::CharlieArtifact(const std::filesystem::path& directory,
+                                 const std::filesystem::path& seal)
     : directory_(directory / layout::charlie_folder),
       file_(directory_ / layout::charlie_weights),
       description_(read_description(directory_ / layout::charlie_description)),
@@ -533,10 +548,12 @@ CharlieArtifact::CharlieArtifact(const std::filesystem::path& directory)
     if (description_.set->lattice) {
         masks_.emplace(directory_ / layout::masks);
         require_hints(*masks_, description_);
+        sealed_ = holds_seals(*masks_);
     }
     require_digests(directory_, description_.set->lattice
                                     ? layout::masks
                                     : "");  // last: what is wrong in itself has a better message
+    if (!seal.empty()) unseal(seal);
 }
 
 const base::ModelConfig& CharlieArtifact::config() const {
@@ -556,7 +573,9 @@ base::CheckSecret CharlieArtifact::check_secret() const {
 }
 
 std::span<const std::uint8_t> CharlieArtifact::hiding_key(std::size_t group) const {
-    return bytes_in(check_, layout::key_tensor(group));
+    require_seal_key();
+    if (!sealed_) return bytes_in(check_, layout::key_tensor(group));
+    return opened_keys_.span().subspan(group * layout::key_bytes, layout::key_bytes);
 }
 
 base::ProductShape CharlieArtifact::davids_product(std::size_t group) const {
@@ -572,25 +591,108 @@ std::span<const std::uint8_t> CharlieArtifact::masks_seed() const {
 
 std::span<const std::uint8_t> CharlieArtifact::hint(std::size_t group) const {
     if (!layout::has_lattice_masks(set(), groups().at(group))) return {};
+    require_seal_key();
     return bytes_in(*masks_, layout::group_tensor(group));
 }
 
-void CharlieArtifact::require_hint(std::size_t group) const {
-    const std::span<const std::byte> rows = masks_->tensor(layout::group_tensor(group)).bytes;
-    const std::span<const std::byte> stated = check_.tensor(layout::hint_tensor(group)).bytes;
+/// Some rows of a hint, as they are stored.
+struct CharlieArtifact::HintChunk {
+    std::size_t group = 0;
+    std::size_t number = 0;
+    std::size_t first = 0, count = 0;  // rows
+    std::span<const std::uint8_t> bytes;
+
+    /// For messages.
+    std::string name() const {
+        return "tensor " + layout::group_tensor(group) + ", rows " + std::to_string(first) +
+               " to " + std::to_string(first + count - 1);
+    }
+};
+
+CharlieArtifact::HintChunk CharlieArtifact::chunk_of(std::size_t group, std::size_t chunk) const {
+    const auto rows = bytes_in(*masks_, layout::group_tensor(group));
     const std::size_t total = groups().at(group).product().rows, row_bytes = rows.size() / total;
-    const std::size_t chunks = layout::hint_chunks(total);
+    const std::size_t first = chunk * layout::hint_chunk_rows;
+    base::require(first < total, "CharlieArtifact: a chunk beyond the hint");
+    const std::size_t count = std::min(layout::hint_chunk_rows, total - first);
+    return {group, chunk, first, count, rows.subspan(first * row_bytes, count * row_bytes)};
+}
+
+void CharlieArtifact::require_digest(const HintChunk& chunk) const {
+    HintDigests digest(std::as_bytes(masks_seed()), chunk.bytes.size() / chunk.count);
+    digest.append(std::as_bytes(chunk.bytes));
+    const std::span<const std::byte> stated = check_.tensor(layout::hint_tensor(chunk.group)).bytes;
+    const auto own = stated.subspan(chunk.number * sizeof(layout::Sha256), sizeof(layout::Sha256));
+    if (std::ranges::equal(digest.finish(), own)) return;
+    fail(masks_->path(),
+         chunk.name() + ": do not have the SHA-256 that " + check_.path().string() + " states");
+}
+
+void CharlieArtifact::require_hint(std::size_t group) const {
+    const std::size_t chunks = layout::hint_chunks(groups().at(group).product().rows);
+    base::SecretBuffer<std::uint8_t> opened;
+    if (seals_.contains(group)) {
+        opened = base::SecretBuffer<std::uint8_t>(chunk_of(group, 0).bytes.size());
+    }
     for (std::size_t c = 0; c < chunks; ++c) {
-        const std::size_t first = c * layout::hint_chunk_rows;
-        const std::size_t count = std::min(layout::hint_chunk_rows, total - first);
-        HintDigests digest(std::as_bytes(masks_seed()), row_bytes);
-        digest.append(rows.subspan(first * row_bytes, count * row_bytes));
-        const auto own = stated.subspan(c * sizeof(layout::Sha256), sizeof(layout::Sha256));
-        if (std::ranges::equal(digest.finish(), own)) continue;
-        fail(masks_->path(),
-             "tensor " + layout::group_tensor(group) + ", rows " + std::to_string(first) + " to " +
-                 std::to_string(first + count - 1) + ": do not have the SHA-256 that " +
-                 check_.path().string() + " states");
+        const HintChunk chunk = chunk_of(group, c);
+        require_digest(chunk);
+        if (opened.size() > 0) open_hint(group, c, opened.span().first(chunk.bytes.size()));
+    }
+}
+
+std::span<const std::uint8_t> CharlieArtifact::tag(std::size_t group, std::size_t number) const {
+    return bytes_in(*masks_, layout::tag_tensor(group))
+        .subspan(number * layout::tag_bytes, layout::tag_bytes);
+}
+
+void CharlieArtifact::require_seal_key() const {
+    if (!sealed_ || !seals_.empty()) return;
+    fail(masks_->path(),
+         "the hints are sealed: expected the file of their key (--seal KEYFILE, "
+         "CharlieOptions::seal)");
+}
+
+void CharlieArtifact::open_hint(std::size_t group, std::size_t number,
+                                std::span<std::uint8_t> rows) const {
+    require_seal_key();
+    const HintChunk chunk = chunk_of(group, number);
+    const auto own_tag = tag(group, number).first<layout::tag_bytes>();
+    if (seals_.at(group).open(number, chunk.bytes, own_tag, rows)) return;
+    require_digest(chunk);  // what the disk has done to the rows has a message of its own
+    fail(masks_->path(), chunk.name() + ": " + seal_file_.string() +
+                             " does not open them: it is another split's key, or their salt or "
+                             "tag is damaged");
+}
+
+void CharlieArtifact::unseal(const std::filesystem::path& file) {
+    if (!sealed_) fail(directory_, "the hints are not sealed: expected no key (--seal)");
+    const SealKey key(file);
+    seal_file_ = file;
+    for (std::size_t g = 0; g < groups().size(); ++g) {
+        if (!layout::has_lattice_masks(set(), groups()[g])) continue;
+        const base::ProductShape shape = groups()[g].product();
+        seals_.emplace(g, GroupSeal(key, {&set(), g, shape.rows, shape.n, masks_seed(),
+                                          bytes_in(*masks_, layout::salt_tensor(g))}));
+    }
+    const std::size_t first = seals_.begin()->first;
+    base::SecretBuffer<std::uint8_t> rows(chunk_of(first, 0).bytes.size());
+    open_hint(first, 0, rows.span());  // another key is noticed before anything is asked of it
+    if (set().hides_weights) open_keys();
+}
+
+/// HIDE-3: the keys of V and E. The tag of a key follows those of the chunks.
+void CharlieArtifact::open_keys() {
+    opened_keys_ = base::SecretBuffer<std::uint8_t>(groups().size() * layout::key_bytes);
+    for (const auto& [group, seal] : seals_) {
+        const std::size_t number = layout::hint_chunks(groups()[group].product().rows);
+        const auto own_tag = tag(group, number).first<layout::tag_bytes>();
+        if (seal.open(number, bytes_in(check_, layout::key_tensor(group)), own_tag,
+                      opened_keys_.span().subspan(group * layout::key_bytes, layout::key_bytes))) {
+            continue;
+        }
+        fail(check_.path(), "tensor " + layout::key_tensor(group) + ": " + seal_file_.string() +
+                                " does not open it: it, its salt or its tag is damaged");
     }
 }
 

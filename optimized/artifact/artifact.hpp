@@ -19,6 +19,9 @@
 // seed of U; charlie.safetensors has no factors; check.safetensors also has "key.0", ... (U8, 32),
 // those of V and E, and w W_t and z W' in the places of w W_D and z W_D; masks.safetensors has rows
 // of 11 bytes for two entries of tau^-1 H over 16.
+//
+// Of a sealed split (MODEL-20) masks.safetensors also has "salt.0", ... (U8, 32) and "tag.0", ...
+// (U8, one of 16 bytes per chunk), and its rows and the keys of V and E are ciphertext.
 #pragma once
 
 #include <array>
@@ -31,6 +34,7 @@
 
 #include "optimized/artifact/integer_model.hpp"
 #include "optimized/artifact/plan.hpp"
+#include "optimized/artifact/seal.hpp"
 #include "optimized/base/check_secret.hpp"
 #include "optimized/base/cnn_config.hpp"
 #include "optimized/base/matrix_view.hpp"
@@ -126,8 +130,10 @@ public:
     /// `directory` is OUT (which holds charlie/). Throws BadInput for another version, shapes that
     /// do not match, or a file that is not the one that was written; of masks.safetensors,
     /// require_hint() finds out. Whether groups() is what config() implies is for the
-    /// caller, who has the graph.
-    explicit CharlieArtifact(const std::filesystem::path& directory);
+    /// caller, who has the graph. `seal` is the file of the key that hints are sealed with
+    /// (MODEL-20), or empty; BadInput too if nothing is sealed, or with another key.
+    explicit CharlieArtifact(const std::filesystem::path& directory,
+                             const std::filesystem::path& seal = {});
 
     /// The convolutional network that the artifact is of; null for a language model.
     const base::CnnConfig* network() const { return network_ ? &*network_ : nullptr; }
@@ -138,17 +144,27 @@ public:
     /// A view of the file's bytes, all of them canonical. Whether they are w W_D takes David's
     /// half.
     base::CheckSecret check_secret() const;
-    /// HIDE-3, of a set with the hidden split: the key of a group's V and E.
+    /// MODEL-20: whether hints, and the keys of V and E, are encrypted.
+    bool sealed() const { return sealed_; }
+    /// Throws BadInput, naming the file, if they are and no key was given.
+    void require_seal_key() const;
+    /// HIDE-3, of a set with the hidden split: the key of a group's V and E. Throws as
+    /// require_seal_key().
     std::span<const std::uint8_t> hiding_key(std::size_t group) const;
     /// Of David's product: ell more rows than the group's where it is hidden (HIDE-1).
     base::ProductShape davids_product(std::size_t group) const;
     /// MASK-7, of a set with lattice masks: the seed of T.
     std::span<const std::uint8_t> masks_seed() const;
     /// MASK-7: the rows of tau^-1 H of a group, as they are stored; empty for a group with uniform
-    /// masks. A view of the file's bytes, not examined.
+    /// masks. A view of the file's bytes, not examined; where they are sealed, of ciphertext.
+    /// Throws as require_seal_key().
     std::span<const std::uint8_t> hint(std::size_t group) const;
+    /// MODEL-20: the rows of a chunk of a sealed hint, decrypted into `rows`, which has their size.
+    /// Throws BadInput, naming file, tensor and rows, unless they are what was sealed, with zeros
+    /// in `rows`; and as require_seal_key(). From any number of threads.
+    void open_hint(std::size_t group, std::size_t chunk, std::span<std::uint8_t> rows) const;
     /// Throws BadInput, naming the rows, unless the hint of a group with lattice masks has the
-    /// digests that check.safetensors states. Reads all of it.
+    /// digests that check.safetensors states and, where a key was given, opens. Reads all of it.
     void require_hint(std::size_t group) const;
     /// The file that it is in.
     const std::filesystem::path& check_file() const { return check_.path(); }
@@ -162,6 +178,13 @@ public:
     const std::array<std::uint8_t, 32>& david_digest() const { return description_.david_digest; }
 
 private:
+    struct HintChunk;
+    HintChunk chunk_of(std::size_t group, std::size_t chunk) const;
+    void require_digest(const HintChunk& chunk) const;
+    void unseal(const std::filesystem::path& file);
+    void open_keys();
+    std::span<const std::uint8_t> tag(std::size_t group, std::size_t number) const;
+
     std::filesystem::path directory_;
     importing::SafetensorsFile file_;
     CharlieDescription description_;
@@ -169,6 +192,10 @@ private:
     std::optional<importing::SafetensorsFile> masks_;  // of a set with lattice masks
     base::ModelConfig config_;
     std::optional<base::CnnConfig> network_;
+    bool sealed_ = false;
+    std::filesystem::path seal_file_;               // of the key that was given
+    std::map<std::size_t, GroupSeal> seals_;        // of groups with sealed hints, with that key
+    base::SecretBuffer<std::uint8_t> opened_keys_;  // of V and E, group by group
 };
 
 /// HIDE-8: the integer model of a hidden split, for the owner's own runs without a protocol.

@@ -1,5 +1,6 @@
-// Digests of the rows of tau^-1 H mod L, chunk by chunk, so that whoever reads a chunk can tell
-// that it is the one that was written, without reading the whole file first (MODEL-7).
+// Digests of the rows of tau^-1 H mod L, as they are stored, chunk by chunk, so that whoever reads
+// a chunk can tell that it is the one that was written, without reading the whole file first
+// (MODEL-7).
 #pragma once
 
 #include <cstddef>

@@ -81,6 +81,17 @@ bool has_lattice_masks(const base::parameters::ParameterSet& set, const Group& g
     return set.lattice && !group.convolution;
 }
 
+/// Of a group whose hint is sealed (MODEL-20), in masks.safetensors.
+inline std::string salt_tensor(std::size_t group) { return "salt." + std::to_string(group); }
+inline std::string tag_tensor(std::size_t group) { return "tag." + std::to_string(group); }
+inline constexpr std::size_t seal_key_bytes = 32;
+inline constexpr std::size_t salt_bytes = 32;
+inline constexpr std::size_t tag_bytes = 16;
+/// One for each chunk of a group, and one for its key of V and E, where it has one.
+inline std::size_t tags(const base::parameters::ParameterSet& set, std::size_t rows) {
+    return hint_chunks(rows) + (set.hides_weights ? 1 : 0);
+}
+
 using Sha256 = std::array<std::uint8_t, 32>;
 Sha256 sha256(std::span<const std::byte> bytes);
 

@@ -58,6 +58,28 @@ int open_for_reading(const std::filesystem::path& path) {
     return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 
+void read_all(int descriptor, std::span<std::byte> bytes, const std::filesystem::path& path) {
+    while (!bytes.empty()) {
+        const ssize_t got = ::read(descriptor, bytes.data(), bytes.size());
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) fail_with_reason(path, "cannot be read");
+        if (got == 0) fail(path, "became shorter while it was read");
+        bytes = bytes.subspan(static_cast<std::size_t>(got));
+    }
+}
+
+/// THREAT-2, of an open file.
+void require_private(const std::filesystem::path& path, int descriptor) {
+    struct stat status {};
+    if (::fstat(descriptor, &status) != 0) fail_with_reason(path, "cannot be examined");
+    if (status.st_uid != ::geteuid()) {
+        fail(path, "belongs to another user: expected a secret of the user who runs this");
+    }
+    if ((status.st_mode & (S_IRWXG | S_IRWXO)) != 0) {
+        fail(path, "other users may use this secret: expected mode 0600");
+    }
+}
+
 void write_all(int descriptor, std::span<const std::byte> bytes,
                const std::filesystem::path& path) {
     while (!bytes.empty()) {
@@ -150,15 +172,19 @@ std::string read_file(const std::filesystem::path& path, std::size_t limit) {
     const std::size_t size = open_regular(path, file);
     if (size > limit) fail(path, "is longer than " + std::to_string(limit) + " bytes");
     std::string contents(size, '\0');
-    std::size_t done = 0;
-    while (done < size) {
-        const ssize_t got = ::read(file.get(), contents.data() + done, size - done);
-        if (got < 0 && errno == EINTR) continue;
-        if (got < 0) fail_with_reason(path, "cannot be read");
-        if (got == 0) fail(path, "became shorter while it was read");
-        done += static_cast<std::size_t>(got);
-    }
+    read_all(file.get(), std::as_writable_bytes(std::span(contents)), path);
     return contents;
+}
+
+void read_secret_file(const std::filesystem::path& path, std::span<std::uint8_t> bytes) {
+    const Descriptor file(open_for_reading(path));
+    const std::size_t size = open_regular(path, file);
+    require_private(path, file.get());
+    if (size != bytes.size()) {
+        fail(path, "has " + std::to_string(size) + " bytes: expected a secret of exactly " +
+                       std::to_string(bytes.size()));
+    }
+    read_all(file.get(), std::as_writable_bytes(bytes), path);
 }
 
 NewFile::NewFile(std::filesystem::path path, mode_t mode) : path_(std::move(path)) {

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -40,6 +41,11 @@ inline constexpr mode_t public_file_mode = 0644;
 
 /// The file's contents; BadInput, naming it, if it cannot be read or is longer than `limit` bytes.
 std::string read_file(const std::filesystem::path& path, std::size_t limit = std::size_t{1} << 28);
+
+/// Reads a secret of `bytes.size()` bytes. Throws BadInput, naming the file, unless it is a regular
+/// file of exactly this size, belongs to the user of the process, and nobody else may use it
+/// (THREAT-2).
+void read_secret_file(const std::filesystem::path& path, std::span<std::uint8_t> bytes);
 
 /// A new file that is written in pieces. It has the permissions `mode` (less the process's umask)
 /// from its first byte on (THREAT-2). Destroyed without finish(), it removes the file again.

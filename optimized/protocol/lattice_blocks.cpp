@@ -1,6 +1,7 @@
 #include "optimized/protocol/lattice_blocks.hpp"
 
 #include <algorithm>
+#include <exception>
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/hidden_widths.hpp"
@@ -12,6 +13,19 @@ using base::require;
 using base::parameters::ParameterSet;
 using masks::degree;
 using Bytes = base::SecretBuffer<std::uint8_t>;
+
+namespace {
+
+/// Where the products of blocks go.
+std::vector<masks::Block> columns_of(std::span<NewBlock> blocks,
+                                     NewBlock::Columns NewBlock::*columns) {
+    std::vector<masks::Block> own;
+    own.reserve(blocks.size());
+    for (NewBlock& block : blocks) own.push_back({&block.secret, block.*columns});
+    return own;
+}
+
+}  // namespace
 
 const base::parameters::LatticeParameters& lattice_of(const ParameterSet& set) {
     require(set.lattice.has_value(), "LatticeStock: the set has no lattice masks");
@@ -55,24 +69,23 @@ void BlockMaker::make_masks(std::span<const std::uint8_t> public_rows, std::size
 
 void BlockMaker::make_cancellations(const LatticeGroup& group, std::span<NewBlock> blocks) {
     const masks::Tau tau = masks::residues_of(base::tau_at(set_, group.shape.n));
-    multiply(group.hint, group.shape.outputs(), blocks, &NewBlock::cancellation_columns,
-             [&](masks::RingProducts& products, const masks::StoredRows& rows,
-                 std::span<const masks::Block> own) {
-                 if (set_.hides_weights) {
-                     products.rounded(rows, tau, own);
-                 } else {
-                     products.approximate(rows, tau, own);
-                 }
-             });
+    const Multiply product = [&](masks::RingProducts& products, const masks::StoredRows& rows,
+                                 std::span<const masks::Block> own) {
+        if (set_.hides_weights) {
+            products.rounded(rows, tau, own);
+        } else {
+            products.approximate(rows, tau, own);
+        }
+    };
+    if (group.open_hint) return multiply_sealed(group, blocks, product);
+    multiply(group.hint, group.shape.outputs(), blocks, &NewBlock::cancellation_columns, product);
 }
 
 /// Each thread has a range of the rows.
 void BlockMaker::multiply(std::span<const std::uint8_t> rows, std::size_t total,
                           std::span<NewBlock> blocks, NewBlock::Columns NewBlock::*columns,
                           const Multiply& product) {
-    std::vector<masks::Block> own;
-    own.reserve(blocks.size());
-    for (NewBlock& block : blocks) own.push_back({&block.secret, block.*columns});
+    const std::vector<masks::Block> own = columns_of(blocks, columns);
     const std::size_t bytes = rows.size() / std::max<std::size_t>(total, 1);  // of a row
     const std::size_t threads = products_.size();
     team_.run(threads, [&](std::size_t t) {
@@ -80,6 +93,34 @@ void BlockMaker::multiply(std::span<const std::uint8_t> rows, std::size_t total,
         product(products_[t], {rows.subspan(first * bytes, (end - first) * bytes), first, total},
                 own);
     });
+}
+
+/// Each thread has a range of the chunks, and one of them open at a time. Work for a team does not
+/// throw: what stops a thread is kept for the caller.
+void BlockMaker::multiply_sealed(const LatticeGroup& group, std::span<NewBlock> blocks,
+                                 const Multiply& product) {
+    const std::vector<masks::Block> own = columns_of(blocks, &NewBlock::cancellation_columns);
+    const std::size_t total = group.shape.outputs(), bytes = group.hint.size() / total;
+    const std::size_t chunks = (total + group.chunk_rows - 1) / group.chunk_rows;
+    const std::size_t threads = products_.size();
+    std::vector<std::exception_ptr> failures(threads);
+    team_.run(threads, [&](std::size_t t) {
+        try {
+            Bytes opened(std::min(group.chunk_rows, total) * bytes);
+            for (std::size_t c = chunks * t / threads; c < chunks * (t + 1) / threads; ++c) {
+                const std::size_t first = c * group.chunk_rows;
+                const std::size_t count = std::min(group.chunk_rows, total - first);
+                const std::span<std::uint8_t> rows = opened.span().first(count * bytes);
+                group.open_hint(c, rows);
+                product(products_[t], {rows, first, total}, own);
+            }
+        } catch (...) {
+            failures[t] = std::current_exception();
+        }
+    });
+    for (const std::exception_ptr& failure : failures) {
+        if (failure) std::rethrow_exception(failure);
+    }
 }
 
 /// To the masks that are kept: no other is ever seen.

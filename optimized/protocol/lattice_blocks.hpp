@@ -87,6 +87,8 @@ private:
                                         std::span<const masks::Block>)>;
     void multiply(std::span<const std::uint8_t> rows, std::size_t total, std::span<NewBlock> blocks,
                   NewBlock::Columns NewBlock::*columns, const Multiply& product);
+    void multiply_sealed(const LatticeGroup& group, std::span<NewBlock> blocks,
+                         const Multiply& product);
     void add_noise(std::size_t n, BlockSource& source, NewBlock& block) const;
 
     const base::parameters::ParameterSet& set_;

@@ -20,11 +20,16 @@ namespace slip::protocol {
 struct LatticeGroup {
     base::ProductShape shape;  // of M rows, also where David's product has ell more (HIDE-1)
     /// tau^-1 H mod L: shape.rows rows of d N residues, as MODEL-7 stores them. It outlives its
-    /// users.
+    /// users. Where it is sealed (MODEL-20), ciphertext of the same size.
     std::span<const std::uint8_t> hint;
     /// Throws BadInput, naming rows, unless the hint is what was split. It reads all of it, and is
     /// called when a product is wrong (MASK-10). May be empty.
     std::function<void()> require_hint;
+    /// Of a sealed hint, otherwise empty: decrypts a chunk of `chunk_rows` rows, the last one
+    /// perhaps of fewer, into memory of its size. What it throws reaches whoever needs the masks.
+    /// Called from several threads.
+    std::function<void(std::size_t chunk, std::span<std::uint8_t> rows)> open_hint = {};
+    std::size_t chunk_rows = 0;
 };
 
 struct LatticeOptions {

@@ -113,7 +113,8 @@ std::vector<Tensor> check_tensors(const std::vector<GroupShape>& groups, const P
     return tensors;
 }
 
-std::vector<Tensor> mask_tensors(const std::vector<GroupShape>& groups, const ParameterSet& set) {
+std::vector<Tensor> mask_tensors(const std::vector<GroupShape>& groups, const ParameterSet& set,
+                                 bool sealed) {
     if (!set.lattice) return {};
     std::vector<Tensor> tensors = {
         {layout::masks_seed, DType::u8, {parameters::public_seed_bytes}, {}}};
@@ -123,6 +124,10 @@ std::vector<Tensor> mask_tensors(const std::vector<GroupShape>& groups, const Pa
                            DType::u8,
                            layout::hint_shape(set, groups[g].product().rows),
                            {}});
+        if (!sealed) continue;
+        const std::size_t tags = layout::tags(set, groups[g].product().rows);
+        tensors.push_back({layout::salt_tensor(g), DType::u8, {layout::salt_bytes}, {}});
+        tensors.push_back({layout::tag_tensor(g), DType::u8, {tags, layout::tag_bytes}, {}});
     }
     return tensors;
 }

@@ -33,8 +33,8 @@ std::vector<importing::Tensor> david_tensors(const std::vector<base::GroupShape>
                                              const base::parameters::ParameterSet& set);
 std::vector<importing::Tensor> check_tensors(const std::vector<base::GroupShape>& groups,
                                              const base::parameters::ParameterSet& set);
-/// Empty for a set without lattice masks.
+/// Empty for a set without lattice masks. `sealed`: with salts and tags (MODEL-20).
 std::vector<importing::Tensor> mask_tensors(const std::vector<base::GroupShape>& groups,
-                                            const base::parameters::ParameterSet& set);
+                                            const base::parameters::ParameterSet& set, bool sealed);
 
 }  // namespace slip::splitting

@@ -4,12 +4,14 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <set>
 
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/artifact/digests.hpp"
 #include "optimized/artifact/layout.hpp"
 #include "optimized/artifact/plan_json.hpp"
+#include "optimized/artifact/seal.hpp"
 #include "optimized/artifact/strategy.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
@@ -364,6 +366,25 @@ void require_audit(const SplitOptions& options) {
     }
 }
 
+/// The key of --seal; nothing where none is asked for. Throws BadInput too where nothing would be
+/// sealed.
+std::optional<artifact::SealKey> seal_key_of(const std::vector<GroupShape>& groups,
+                                             const SplitOptions& options,
+                                             std::vector<std::string>& notes) {
+    if (options.seal.empty()) return std::nullopt;
+    const ParameterSet& set = layout::require_set(options.set);
+    if (std::ranges::none_of(
+            groups, [&](const auto& group) { return layout::has_lattice_masks(set, group); })) {
+        throw BadInput("set " + options.set +
+                       ": no group of this model has hints: expected no key to seal them with");
+    }
+    if (!options.audit.empty()) {
+        notes.push_back(options.audit.string() +
+                        ": the integer model in it is not sealed: keep it off Charlie's disk");
+    }
+    return std::optional<artifact::SealKey>(std::in_place, options.seal);
+}
+
 /// All that the model is, in one digest.
 std::string checkpoint_digest(const Checkpoint& checkpoint) {
     layout::Sha256Stream stream;
@@ -388,13 +409,15 @@ std::string checkpoint_digest(const Checkpoint& checkpoint) {
 }
 
 /// Two commands with the same request make the same artifact, but for what is drawn at random.
-ordered_json request_of(const Checkpoint& checkpoint, const SplitOptions& options) {
+ordered_json request_of(const Checkpoint& checkpoint, const SplitOptions& options,
+                        const artifact::SealKey* seal) {
     ordered_json request = {{"version", parameters::artifact_version},
                             {"set", options.set},
                             {"checkpoint_sha256", checkpoint_digest(checkpoint)},
                             {"strategy", name_of(options.strategy)},
                             {"plan", artifact::plan_as_json(options.plan)}};
     if (!checkpoint.network()) request["attention"] = name_of(checkpoint.config().attention);
+    if (seal != nullptr) request["seal"] = seal->id();
     if (options.seed) request["seed"] = layout::to_hex(*options.seed);
     return request;
 }
@@ -500,7 +523,7 @@ SplitSizes sizes_of_split(const Checkpoint& checkpoint,
     sizes.charlie =
         bytes_in(charlie_tensors(parameters_of(checkpoint, groups), groups, ranks, set));
     sizes.check = bytes_in(check_tensors(groups, set));
-    if (set.lattice) sizes.masks = bytes_in(mask_tensors(groups, set));
+    if (set.lattice) sizes.masks = bytes_in(mask_tensors(groups, set, false));
     sizes.david = bytes_in(david_tensors(groups, set));
     for (const GroupShape& group : groups) {
         if (set.hides_weights) {
@@ -544,11 +567,14 @@ std::vector<std::string> split_checkpoint(const Checkpoint& checkpoint,
             checkpoint.require_matrix(member, group.n);
         }
     }
-    PartialSplit partial(options.out, groups.size(), request_of(checkpoint, options),
+    const auto seal_key = seal_key_of(groups, options, notes);
+    const artifact::SealKey* const seal = seal_key ? &*seal_key : nullptr;
+    PartialSplit partial(options.out, groups.size(), request_of(checkpoint, options, seal),
                          choices_of(options));
     const Seeds seeds = seeds_in(partial.choices());
     create_folders(partial.folder());
-    WeightFiles files(checkpoint, groups, ranks, set, seeds, options.threads, partial.folder());
+    WeightFiles files(checkpoint, groups, ranks, set, seeds, options.threads, partial.folder(),
+                      seal);
     keep_what_is_whole(groups, files, partial, notes);
     if (set.hides_weights) {
         hide_matrices(checkpoint, groups, options, partial, files);

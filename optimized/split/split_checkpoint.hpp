@@ -13,10 +13,10 @@ namespace slip::splitting {
 
 /// Bytes.
 struct SplitSizes {
-    std::size_t charlie = 0;         ///< of charlie.safetensors, exactly
-    std::size_t check = 0;           ///< of check.safetensors, exactly
-    std::size_t masks = 0;           ///< of masks.safetensors, exactly; 0 if there is none
-    std::size_t david = 0;           ///< of david.safetensors, exactly
+    std::size_t charlie = 0;  ///< of charlie.safetensors, exactly
+    std::size_t check = 0;    ///< of check.safetensors, exactly
+    std::size_t masks = 0;    ///< of masks.safetensors, exactly, unsealed; 0 if there is none
+    std::size_t david = 0;    ///< of david.safetensors, exactly
     std::size_t largest_matrix = 0;  ///< of the largest matrix in float32, which is in memory whole
     /// Of the hidden split, otherwise 0: memory that a split takes at most, about, and products of
     /// bytes for its hints, M n d N planes of each group.

@@ -8,6 +8,7 @@
 #include "optimized/base/files.hpp"
 #include "optimized/base/hidden_widths.hpp"
 #include "optimized/base/parameters.hpp"
+#include "optimized/split/hint_sealer.hpp"
 
 namespace slip::splitting {
 
@@ -68,15 +69,63 @@ private:
     std::vector<std::byte> piece_;
 };
 
+/// Writes the hint of a group, sealed where there is a key, and what the files have beside it.
+class WeightFiles::HintRows {
+public:
+    HintRows(WeightFiles& files, Written& written, std::size_t g)
+        : files_(files),
+          written_(written),
+          g_(g),
+          digests_(std::as_bytes(std::span(files.seeds_.masks)), hint_row_bytes(files.set_)) {
+        if (files.seal_ == nullptr) return;
+        const base::ProductShape shape = files.groups_[g].product();
+        sealer_.emplace(
+            *files.seal_,
+            artifact::SealedGroup{&files.set_, g, shape.rows, shape.n, files.seeds_.masks, {}},
+            hint_row_bytes(files.set_), [this](std::span<const std::byte> rows) { store(rows); });
+    }
+    HintRows(const HintRows&) = delete;
+    HintRows& operator=(const HintRows&) = delete;
+
+    void put_key(std::span<const std::uint8_t> key) {
+        if (!sealer_) return written_.put(files_.check_, layout::key_tensor(g_), bytes_of(key));
+        written_.put(files_.check_, layout::key_tensor(g_), sealer_->seal_key(key));
+    }
+    /// Whole rows, the next ones.
+    void append(std::span<const std::byte> rows) { sealer_ ? sealer_->append(rows) : store(rows); }
+    void finish() {
+        written_.put(files_.check_, layout::hint_tensor(g_), digests_.finish());
+        if (!sealer_) return;
+        written_.put(*files_.masks_, layout::salt_tensor(g_), sealer_->salt());
+        written_.put(*files_.masks_, layout::tag_tensor(g_), sealer_->tags());
+    }
+
+private:
+    void store(std::span<const std::byte> rows) {
+        written_.put(*files_.masks_, layout::group_tensor(g_), rows, offset_);
+        digests_.append(rows);
+        offset_ += rows.size();
+    }
+
+    WeightFiles& files_;
+    Written& written_;
+    const std::size_t g_;
+    artifact::HintDigests digests_;
+    std::optional<HintSealer> sealer_;
+    std::size_t offset_ = 0;
+};
+
 WeightFiles::WeightFiles(const importing::Checkpoint& checkpoint,
                          const std::vector<GroupShape>& groups, const Ranks& ranks,
                          const parameters::ParameterSet& set, const Seeds& seeds,
-                         std::size_t threads, const std::filesystem::path& out)
+                         std::size_t threads, const std::filesystem::path& out,
+                         const artifact::SealKey* seal)
     : set_(set),
       groups_(groups),
       ranks_(ranks),
       seeds_(seeds),
       threads_(threads),
+      seal_(seal),
       parameters_(parameters_of(checkpoint, groups)),
       charlie_(out / layout::charlie_folder / layout::charlie_weights,
                charlie_tensors(parameters_, groups, ranks, set), parameters::secret_file_mode),
@@ -87,8 +136,8 @@ WeightFiles::WeightFiles(const importing::Checkpoint& checkpoint,
     for (const Tensor& parameter : parameters_) charlie_.write(parameter.name, parameter.bytes);
     check_.write(layout::check_seed, std::as_bytes(std::span(seeds.check)));
     if (!set.lattice) return;
-    masks_.emplace(out / layout::charlie_folder / layout::masks, mask_tensors(groups, set),
-                   parameters::secret_file_mode);
+    masks_.emplace(out / layout::charlie_folder / layout::masks,
+                   mask_tensors(groups, set, seal != nullptr), parameters::secret_file_mode);
     masks_->write(layout::masks_seed, std::as_bytes(std::span(seeds.masks)));
 }
 
@@ -109,16 +158,12 @@ layout::Sha256 WeightFiles::write(std::size_t g, const EncodedGroup& encoded) {
     written.put(check_, layout::group_tensor(g), bytes_of(encoded.companion));
     if (layout::has_lattice_masks(set_, group)) {
         written.put(check_, layout::product_tensor(g), bytes_of(encoded.product_companion));
-        artifact::HintDigests chunks(std::as_bytes(std::span(seeds_.masks)), hint_row_bytes(set_));
-        std::size_t offset = 0;
+        HintRows hint(*this, written, g);
         for (const IntegerMatrix& member : members) {
-            for_each_hint_piece(member, [&](std::span<const std::byte> bytes) {
-                written.put(*masks_, layout::group_tensor(g), bytes, offset);
-                chunks.append(bytes);
-                offset += bytes.size();
-            });
+            for_each_hint_piece(member,
+                                [&](std::span<const std::byte> rows) { hint.append(rows); });
         }
-        written.put(check_, layout::hint_tensor(g), chunks.finish());
+        hint.finish();
     }
     flush();
     return written.finish();
@@ -135,8 +180,8 @@ layout::Sha256 WeightFiles::write(std::size_t g, const HiddenModel& model) {
     }
     const auto key =
         hiding_key(set_, seeds_.hiding, seeds_.masks, static_cast<std::uint32_t>(g), model);
-    written.put(check_, layout::key_tensor(g), bytes_of(key));
-    artifact::HintDigests chunks(std::as_bytes(std::span(seeds_.masks)), hint_row_bytes(set_));
+    HintRows hint(*this, written, g);
+    hint.put_key(key.span());
     const auto companions = hide(
         common_of(group.n), model, key.span(), seeds_.check, threads_, [&](const HiddenRows& rows) {
             const std::size_t size = rows.count * group.n;
@@ -145,13 +190,11 @@ layout::Sha256 WeightFiles::write(std::size_t g, const HiddenModel& model) {
                             bytes_of(std::span(rows.davids).subspan(p * size, size)),
                             (p * model.rows() + rows.first) * group.n);
             }
-            written.put(*masks_, layout::group_tensor(g), bytes_of(rows.hint),
-                        rows.first * hint_row_bytes(set_));
-            chunks.append(bytes_of(rows.hint));
+            hint.append(bytes_of(rows.hint));
         });
     written.put(check_, layout::group_tensor(g), bytes_of(companions.check));
     written.put(check_, layout::product_tensor(g), bytes_of(companions.product));
-    written.put(check_, layout::hint_tensor(g), chunks.finish());
+    hint.finish();
     flush();
     return written.finish();
 }
@@ -178,15 +221,15 @@ layout::Sha256 WeightFiles::digest_of(std::size_t g, std::int32_t activation_nor
     if (layout::has_lattice_masks(set_, group)) {
         found.get(check_, layout::product_tensor(g), sizeof(std::uint64_t) * group.n);
         found.get(*masks_, layout::group_tensor(g), hint_row_bytes(set_) * group.product().rows);
-        found.get(check_, layout::hint_tensor(g),
-                  layout::hint_chunks(group.product().rows) * sizeof(layout::Sha256));
+        find_end_of_hint(g, found);
     }
     return found.finish();
 }
 
-/// What write() wrote, in the same order.
+/// What write() wrote, in the same order; whole chunks of a hint at a time, as they are sealed.
 void WeightFiles::find_hidden(std::size_t g, Found& found) const {
     const GroupShape& group = groups_[g];
+    static_assert(hidden_rows_at_once % layout::hint_chunk_rows == 0);
     const std::size_t m = group.product().rows, n = group.n;
     for (const MemberShape& member : group.members) {
         found.get(charlie_, group.name(member) + ".row_scale", member.m * sizeof(float));
@@ -202,7 +245,16 @@ void WeightFiles::find_hidden(std::size_t g, Found& found) const {
     }
     found.get(check_, layout::group_tensor(g), parameters::kappa * set_.planes * n);
     found.get(check_, layout::product_tensor(g), sizeof(std::uint64_t) * n);
-    found.get(check_, layout::hint_tensor(g), layout::hint_chunks(m) * sizeof(layout::Sha256));
+    find_end_of_hint(g, found);
+}
+
+/// What HintRows::finish() wrote.
+void WeightFiles::find_end_of_hint(std::size_t g, Found& found) const {
+    const std::size_t rows = groups_[g].product().rows;
+    found.get(check_, layout::hint_tensor(g), layout::hint_chunks(rows) * sizeof(layout::Sha256));
+    if (seal_ == nullptr) return;
+    found.get(*masks_, layout::salt_tensor(g), layout::salt_bytes);
+    found.get(*masks_, layout::tag_tensor(g), layout::tags(set_, rows) * layout::tag_bytes);
 }
 
 /// Calls use(bytes) with the rows of a member's hint, some at a time, so that memory is bounded.

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "optimized/artifact/layout.hpp"
+#include "optimized/artifact/seal.hpp"
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/split/decomposition.hpp"
 #include "optimized/split/file_tensors.hpp"
@@ -35,11 +36,12 @@ struct Seeds {
 class WeightFiles {
 public:
     /// Makes the files in `out`, or goes on with those that are there, and writes what is no
-    /// group's. The set and the groups outlive the object.
+    /// group's. `seal` is the key that hints are sealed with (MODEL-20), or null. What is referred
+    /// to outlives the object.
     WeightFiles(const importing::Checkpoint& checkpoint,
                 const std::vector<base::GroupShape>& groups, const Ranks& ranks,
                 const base::parameters::ParameterSet& set, const Seeds& seeds, std::size_t threads,
-                const std::filesystem::path& out);
+                const std::filesystem::path& out, const artifact::SealKey* seal = nullptr);
 
     /// These two return the digest of the group's bytes, which are on the disk then.
     artifact::layout::Sha256 write(std::size_t g, const EncodedGroup& encoded);
@@ -52,18 +54,21 @@ public:
 private:
     class Written;
     class Found;
+    class HintRows;
 
     template <class Use>
     void for_each_hint_piece(const IntegerMatrix& member, const Use& use);
     const PublicOfWidth& common_of(std::size_t width);
     void flush();
     void find_hidden(std::size_t g, Found& found) const;
+    void find_end_of_hint(std::size_t g, Found& found) const;
 
     const base::parameters::ParameterSet& set_;
     const std::vector<base::GroupShape>& groups_;
     const Ranks& ranks_;
     const Seeds seeds_;
     const std::size_t threads_;
+    const artifact::SealKey* const seal_;
     std::optional<PublicColumns> columns_;  // of the last width
     std::optional<PublicOfWidth> common_;   // of the last width
     std::vector<importing::Tensor> parameters_;

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <ctime>
 #include <filesystem>
@@ -180,10 +181,10 @@ Report examine(const Options& options, const std::string& path) {
             examine_checkpoint(options, report);
             break;
         case Kind::artifact:
-            api::examine_artifact(path, report.findings);
+            api::examine_artifact(path, report.findings, options.file_or_none("seal"));
             break;
         case Kind::charlies_half:
-            api::examine_charlies_half(path, report.findings);
+            api::examine_charlies_half(path, report.findings, options.file_or_none("seal"));
             break;
         case Kind::davids_half:
             api::examine_davids_half(path, report.findings);
@@ -197,6 +198,10 @@ Report examine(const Options& options, const std::string& path) {
                                   "keys' wrote");
     }
     return report;
+}
+
+bool has_hints(const Report& report) {
+    return report.kind == Kind::artifact || report.kind == Kind::charlies_half;
 }
 
 const char* name_of(Finding::Level level) {
@@ -258,13 +263,16 @@ void print_json(const std::vector<Report>& reports) {
 
 int check(const Arguments& arguments) {
     Options options(
-        "check PATH... [--plan FILE | --rank K [--blocks A]] [--json]",
+        "check PATH... [--plan FILE | --rank K [--blocks A]] [--seal KEYFILE] [--json]",
         "Looks for everything that is wrong with a checkpoint, with what 'slip split' "
         "wrote (OUT,\nOUT/charlie, OUT/david), or with what 'slip keys' wrote, and "
         "changes nothing. Exit status 2 if\nsomething is wrong. Of a checkpoint it says "
         "what a split would take: hidden, or the paper's with a plan or a rank.");
     options.take_words();
     add_plan_flags(options);
+    options.add(
+        "seal", "KEYFILE",
+        "the key that 'slip split --seal' sealed an artifact's hints with: also opens them");
     options.add_switch("json", "print one JSON object instead of a table");
     if (!options.parse(arguments)) return 0;
     const std::vector<std::string> paths = options.words("PATH");
@@ -276,6 +284,9 @@ int check(const Arguments& arguments) {
     for (const std::string& path : paths) {
         reports.push_back(examine(options, path));
         if (reports.back().findings.has_errors()) ++bad;
+    }
+    if (std::ranges::none_of(reports, has_hints)) {
+        options.forbid("seal", "where no path holds Charlie's half of an artifact");
     }
     options.has("json") ? print_json(reports) : print_table(reports);
     if (bad == 0) return 0;

@@ -39,6 +39,7 @@ CharlieOptions charlie_options(const Options& options, std::size_t masks_ready) 
     constexpr std::uint64_t mebibyte = std::uint64_t{1} << 20;
     charlie.mask_memory = options.number_or("mask-memory", 0, 1, std::uint64_t{1} << 24) * mebibyte;
     charlie.masks_ready = masks_ready;
+    charlie.seal = options.file_or_none("seal");
     charlie.note = [](const std::string& text) {
         std::cerr << "slip: warning: " << printable(text) << std::endl;
     };
@@ -80,6 +81,8 @@ void add_model_flags(Options& options) {
     options.add("mask-memory", "MIB",
                 "with hybrid: memory for masks made ahead of use, where the artifact's set has "
                 "lattice masks (default: five quarters of a block of every group)");
+    options.add("seal", "KEYFILE",
+                "with hybrid: the key that 'slip split --seal' sealed the artifact's hints with");
     add_time_limits(options);
 }
 
@@ -95,6 +98,7 @@ Kind open_model(const Options& options, std::size_t masks_ready, std::shared_ptr
         options.forbid("david", reason);
         for (const char* name : remote_flags) options.forbid(name, reason);
         options.forbid("mask-memory", reason);
+        options.forbid("seal", reason);
     }
     if (engine == "float") {
         options.forbid("artifact", reason);

@@ -86,6 +86,13 @@ std::string Options::text_or(const char* name, const std::string& otherwise) con
     return has(name) ? required(name) : otherwise;
 }
 
+std::string Options::file_or_none(const char* name) const {
+    if (has(name) && required(name).empty()) {
+        throw BadInput("--" + std::string(name) + ": expected the name of a file");
+    }
+    return text_or(name, "");
+}
+
 std::uint64_t Options::number(const char* name, std::uint64_t least, std::uint64_t most) const {
     const std::string text = required(name);
     const auto value = parse_number<std::uint64_t>(text);

@@ -42,6 +42,9 @@ public:
     /// Every value of a flag of add_list(), in order; none if it was not given.
     std::vector<std::string> all(const char* name) const;
     std::string text_or(const char* name, const std::string& otherwise) const;
+    /// The file that a flag names; empty if it was not given. Throws BadInput for an empty name,
+    /// which a shell makes of a variable that is not set.
+    std::string file_or_none(const char* name) const;
     /// A whole number from `least` to `most`, in decimal digits.
     std::uint64_t number(const char* name, std::uint64_t least,
                          std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) const;

@@ -46,6 +46,10 @@ void declare(Options& options) {
     options.add("audit", "DIR",
                 "with a hidden split: a folder to make for the owner's own copy of the integer "
                 "model, which --engine unsplit runs");
+    options.add(
+        "seal", "KEYFILE",
+        "32 random bytes that nobody else may use, mode 0600: encrypts Charlie's hints, and "
+        "the keys of the hidden split, on the disk; every command that reads them takes it");
     options.add("threads", "N", "at most N threads; all of the machine's if absent");
 }
 
@@ -235,7 +239,8 @@ int split(const Arguments& arguments) {
                         attention,
                         options.has("accept-grid"),
                         name,
-                        options.text_or("audit", "")});
+                        options.text_or("audit", ""),
+                        options.file_or_none("seal")});
     return 0;
 }
 

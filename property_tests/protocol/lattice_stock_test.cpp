@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <map>
 #include <set>
 #include <thread>
@@ -85,6 +86,65 @@ TEST(LatticeStock, MASK_7_equals_the_reference) {
         stock->take(group, 20, masks);
         ASSERT_EQ(masks.front().index() / block, number++);
         expect_reference_block(model, group, key, std::move(masks));
+    }
+}
+
+/// A hint that is opened chunk by chunk: `reads` counts, and chunks from `broken` on do not open.
+LatticeGroup sealed(const LatticeModel& model, std::size_t g, std::atomic<std::size_t>& reads,
+                    const std::atomic<std::size_t>& broken) {
+    LatticeGroup group = model.groups()[g];
+    const std::span<const std::uint8_t> plain = group.hint;
+    static const std::vector<std::uint8_t> ciphertext(plain.size(), 0xa5);
+    group.hint = std::span(ciphertext).first(plain.size());
+    group.chunk_rows = 3;
+    const std::size_t chunk = plain.size() / group.shape.rows * group.chunk_rows;
+    group.open_hint = [=, &reads, &broken](std::size_t c, std::span<std::uint8_t> rows) {
+        ++reads;
+        if (c >= broken) throw BadInput("rows that do not open");
+        const auto own = plain.subspan(c * chunk, std::min(chunk, plain.size() - c * chunk));
+        ASSERT_EQ(rows.size(), own.size());
+        std::copy(own.begin(), own.end(), rows.begin());
+    };
+    return group;
+}
+
+TEST(LatticeStock, MODEL_20_a_sealed_hint_gives_the_masks_of_the_open_one) {
+    const LatticeModel model({{8, 7}});
+    std::atomic<std::size_t> reads = 0, broken = 3;
+    for (const std::size_t threads : {1U, 2U, 5U}) {
+        LatticeOptions options = on_demand();
+        options.threads = threads;
+        const auto key = counting_key(9);
+        options.keys.given_keys = key;
+        LatticeStock stock(lattice_set, public_seed(), {sealed(model, 0, reads, broken)}, options);
+        reads = 0;
+        std::vector<Mask> masks;
+        stock.take(0, 20, masks);
+        EXPECT_EQ(reads, 3U);
+        expect_reference_block(model, 0, key, std::move(masks));
+    }
+}
+
+TEST(LatticeStock, MODEL_20_no_mask_of_a_hint_that_does_not_open_is_handed_out) {
+    const LatticeModel model({{8, 7}});
+    std::atomic<std::size_t> reads = 0, broken = 2;
+    for (const std::size_t threads : {1U, 5U}) {
+        LatticeOptions options;
+        options.threads = threads;
+        for (const bool ahead : {false, true}) {
+            options.ahead = ahead;
+            broken = 2;
+            LatticeStock stock(lattice_set, public_seed(), {sealed(model, 0, reads, broken)},
+                               options);
+            std::vector<Mask> masks;
+            EXPECT_THROW(stock.wait_until_ready(1), BadInput);
+            EXPECT_THROW(stock.take(0, 1, masks), BadInput);
+            EXPECT_TRUE(masks.empty());
+            EXPECT_EQ(stock.stock().ready, 0U);
+            broken = 3;  // the disk is there again
+            stock.take(0, 1, masks);
+            EXPECT_EQ(masks.size(), 1U);
+        }
     }
 }
 

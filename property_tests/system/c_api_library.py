@@ -20,7 +20,8 @@ TOKENS = 16
 
 class CharlieOptions(ctypes.Structure):
     _fields_ = [("masks_ready", ctypes.c_size_t), ("timeout_ms", ctypes.c_uint32),
-                ("patience_ms", ctypes.c_uint32), ("note", REPORT), ("note_context", ctypes.c_void_p)]
+                ("patience_ms", ctypes.c_uint32), ("note", REPORT), ("note_context", ctypes.c_void_p),
+                ("seal", ctypes.c_char_p)]
 
 
 class DavidOptions(ctypes.Structure):
