@@ -7,7 +7,7 @@ import sys
 import unittest
 
 from check_case import ROOT, CheckCase
-from checks import attacks, formatting, layers, leaves, mutants, namespaces, presets, scripts
+from checks import accuracy, attacks, formatting, layers, leaves, mutants, namespaces, presets, scripts
 
 
 class Namespaces(CheckCase):
@@ -92,10 +92,23 @@ class AttackResults(CheckCase):
         self.change(attacks.TABLE, "[mask-reuse]", "[the same mask]")
         self.assert_red(attacks, "does not name mask-reuse")
         results = json.loads((ROOT / attacks.RESULTS).read_text())
-        results[0]["product"]["succeeded"] = False
+        results[0]["paper"]["succeeded"] = False
         self.write(attacks.RESULTS, json.dumps(results))
         self.assert_red(attacks, "come first")
         self.assert_red(attacks, "logits does not succeed")
+
+
+class Accuracy(CheckCase):
+    test_a_tree_that_keeps_the_rules_is_green = None
+
+    def test_a_figure_that_was_not_measured(self):
+        for path in (accuracy.CHAPTER, accuracy.RESULTS):
+            self.write(path, (ROOT / path).read_text())
+        self.assertEqual(accuracy.check(self.root), [])
+        results = json.loads((ROOT / accuracy.RESULTS).read_text())
+        results[0]["activations"]["2048"]["mean"] += 0.001
+        self.write(accuracy.RESULTS, json.dumps(results))
+        self.assert_red(accuracy, results[0]["model"])
 
 
 class Scripts(CheckCase):

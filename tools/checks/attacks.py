@@ -8,17 +8,17 @@ RESULTS = "experiments/attacks/results.json"
 TABLE = "spec/threat-model.md"
 
 
-def logits(product):
-    found = re.match(r"(\d+) of (\d+) hidden coordinates", product["note"])
+def logits(paper):
+    found = re.match(r"(\d+) of (\d+) hidden coordinates", paper["note"])
     return (f"{found[1]} of the {found[2]} coordinates of every final hidden state to "
-            f"{100 * product['error']:.1f} %")
+            f"{100 * paper['error']:.1f} %")
 
 
-def layer_oracle(product):
+def layer_oracle(paper):
     words = ["no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
-    rank = re.match(r"k = \d+", product["note"])[0]
-    return (f"{words[product['queries']]} inputs and outputs of one layer (`{rank}`) give its matrix but for "
-            f"{100 * product['error']:.0f} % of Charlie's part")
+    rank = re.match(r"k = \d+", paper["note"])[0]
+    return (f"{words[paper['queries']]} inputs and outputs of one layer (`{rank}`) give its matrix but for "
+            f"{100 * paper['error']:.0f} % of Charlie's part")
 
 
 def ternary(twin):
@@ -32,7 +32,7 @@ def four_bits(twin):
 
 
 # What README says of attacks that succeed, by the column of the results.
-PHRASES = {"logits": ("product", logits), "layer-oracle": ("product", layer_oracle),
+PHRASES = {"logits": ("paper", logits), "layer-oracle": ("paper", layer_oracle),
            "grid-ternary": ("twin", ternary), "grid-4-bits": ("twin", four_bits)}
 
 
@@ -40,9 +40,9 @@ def check(root):
     if not (root / RESULTS).is_file():
         return []
     attacks = {attack["name"]: attack for attack in json.loads((root / RESULTS).read_text())}
-    order = [attack["product"]["succeeded"] for attack in attacks.values()]
+    order = [attack["paper"]["succeeded"] for attack in attacks.values() if attack["paper"]]
     problems = [] if order == sorted(order, reverse=True) else [
-        f"{RESULTS}: attacks that succeed against the product come first"]
+        f"{RESULTS}: attacks that succeed against the paper's split come first"]
     table = (root / TABLE).read_text()
     problems += [f"{TABLE}: the table of attacks does not name {name}, which is in {RESULTS}"
                  for name in attacks if not re.search(rf"\b{name}\b", table)]
