@@ -1,4 +1,4 @@
-// One attack, and what came of it against a twin without a rule and against the product.
+// One attack, and what came of it against a twin without a rule and against the product's splits.
 #pragma once
 
 #ifndef SLIP_INSECURE_TWINS
@@ -37,10 +37,11 @@ struct Attack {
     const char* summary;  ///< what is attacked, and how
     const char* measure;  ///< what `error` is; smaller is better for the attacker
     Run twin;             ///< the rule switched off; null where no rule would stop the attack
-    Run product;          ///< the product as it is
+    Run paper;            ///< the product with the paper's split; null where its rules are others
+    Run hidden;           ///< the product with the hidden split; null where it has not been tried
 };
 
-/// Every attack; those that succeed against the product come first.
+/// Every attack; those that succeed against the paper's split come first.
 std::span<const Attack> attacks();
 
 }  // namespace slip::attacks

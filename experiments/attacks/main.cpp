@@ -1,5 +1,5 @@
 // slip-attack NAME|all [--full] [--seed S] [--model DIR] [--json]: each attack against a twin that
-// lacks a rule, and against the product.
+// lacks a rule, and against the product with the paper's split and with the hidden one.
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <chrono>
@@ -44,9 +44,9 @@ ordered_json to_json(const std::optional<Measured>& measured) {
     return json;
 }
 
-void print(const char* column, const std::optional<Measured>& measured) {
+void print(const char* column, const std::optional<Measured>& measured, const char* if_none) {
     if (!measured) {
-        std::printf("  %-8s there is no rule to switch off\n", column);
+        std::printf("  %-8s %s\n", column, if_none);
         return;
     }
     const Outcome& outcome = measured->outcome;
@@ -73,17 +73,20 @@ void run(const std::vector<Attack>& chosen, const Setting& setting, bool as_json
     for (const Attack& attack : chosen) {
         std::cerr << "slip-attack: " << attack.name << '\n';
         const auto twin = measured(attack.twin, setting);
-        const auto product = measured(attack.product, setting);
+        const auto paper = measured(attack.paper, setting);
+        const auto hidden = measured(attack.hidden, setting);
         list.push_back({{"name", attack.name},
                         {"rule", attack.rule},
                         {"measure", attack.measure},
                         {"twin", to_json(twin)},
-                        {"product", to_json(product)}});
+                        {"paper", to_json(paper)},
+                        {"hidden", to_json(hidden)}});
         if (as_json) continue;
         std::printf("%s (%s): %s\n  error: %s\n", attack.name, attack.rule, attack.summary,
                     attack.measure);
-        print("twin", twin);
-        print("product", product);
+        print("twin", twin, "there is no rule to switch off");
+        print("paper", paper, "its rules are others");
+        print("hidden", hidden, "not tried");
         std::fflush(stdout);
     }
     if (as_json) std::cout << list.dump(1) << '\n';
@@ -92,7 +95,9 @@ void run(const std::vector<Attack>& chosen, const Setting& setting, bool as_json
 int parse_and_run(int argc, char** argv) {
     po::options_description flags(
         "usage: slip-attack NAME|all [--full] [--seed S] [--model DIR] [--json]\n"
-        "Runs attacks against insecure twins and against the product, on trained weights");
+        "Runs attacks against insecure twins and against the product, with the paper's split and "
+        "with "
+        "the\nhidden one, on trained weights");
     flags.add_options()("help", "this text, and the names")(
         "name", po::value<std::string>(), "which attack")("full",
                                                           "the sizes of the committed results")(

@@ -1,4 +1,4 @@
-// The two columns of every attack; registry.cpp says what each is.
+// The columns of every attack; registry.cpp says what each is.
 #pragma once
 
 #include "experiments/attacks/attack.hpp"
@@ -55,5 +55,23 @@ Outcome snapshot_twin(const Setting& setting);
 Outcome snapshot_product(const Setting& setting);
 Outcome core_training_product(const Setting& setting);
 Outcome core_from_logits_product(const Setting& setting);
+Outcome five_columns_twin(const Setting& setting);
+Outcome five_columns_hidden(const Setting& setting);
+Outcome rank_twin(const Setting& setting);
+Outcome rank_hidden(const Setting& setting);
+Outcome no_noise_twin(const Setting& setting);
+Outcome no_noise_hidden(const Setting& setting);
+Outcome logits_to_mask_twin(const Setting& setting);
+Outcome logits_to_mask_hidden(const Setting& setting);
+Outcome cross_group_twin(const Setting& setting);
+Outcome cross_group_hidden(const Setting& setting);
+Outcome wrap_twin(const Setting& setting);
+Outcome wrap_hidden(const Setting& setting);
+Outcome two_worlds_twin(const Setting& setting);
+Outcome two_worlds_hidden(const Setting& setting);
+Outcome small_lattice_twin(const Setting& setting);
+Outcome small_lattice_hidden(const Setting& setting);
+Outcome many_secrets_twin(const Setting& setting);
+Outcome many_secrets_hidden(const Setting& setting);
 
 }  // namespace slip::attacks

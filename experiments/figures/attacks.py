@@ -6,7 +6,7 @@ from figures import restoration
 from figures.figure import number, with_interval
 from figures.statistics import interval
 
-HEADER = ("attack", "rule", "without the rule", "against the product")
+HEADER = ("attack", "rule", "without the rule", "against the paper's split", "against the hidden split")
 # spec/errata.md: an attacker who knows the span trains what is left.
 TRAINED_RULE = "none: E-17, E-33"
 
@@ -21,11 +21,15 @@ def outcome(found):
     return f"{text}; {found['note']}" if found.get("note") else text
 
 
+def succeeds(attack):
+    return attack["paper"] is not None and attack["paper"]["succeeded"]
+
+
 def laboratory_rows(attacks):
-    """What succeeds against the product comes first; otherwise the order of the program."""
-    ordered = sorted(attacks, key=lambda attack: not attack["product"]["succeeded"])
-    return [(f"{attack['name']}: {attack['measure']}", attack["rule"], outcome(attack["twin"]),
-             outcome(attack["product"])) for attack in ordered]
+    """What succeeds against the paper's split comes first; otherwise the order of the program."""
+    ordered = sorted(attacks, key=lambda attack: not succeeds(attack))
+    return [(f"{attack['name']}: {attack['measure']}", attack["rule"],
+             *(outcome(attack[column]) for column in ("twin", "paper", "hidden"))) for attack in ordered]
 
 
 def trained_rows(collection):
@@ -37,7 +41,7 @@ def trained_rows(collection):
         rows.append((f"{attack.label()} on {attack.target.model}, {attack.target.plan()}, labels "
                      f"{attack.labels}, {number(attack.parameters)} numbers trained: perplexity",
                      TRAINED_RULE, "", f"{restored}, where David's share as it is has {number(share)} and "
-                     f"the model itself {number(attack.original)}"))
+                     f"the model itself {number(attack.original)}", ""))
     return rows
 
 
@@ -49,5 +53,5 @@ def read_attacks(path):
 def rows_of(attacks, collection):
     """Attacks that succeed, trained ones, attacks that fail."""
     laboratory = laboratory_rows(attacks)
-    succeed = sum(attack["product"]["succeeded"] for attack in attacks)
+    succeed = sum(succeeds(attack) for attack in attacks)
     return [*laboratory[:succeed], *trained_rows(collection), *laboratory[succeed:]]

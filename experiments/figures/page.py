@@ -102,10 +102,10 @@ def attacks_section(rows):
         return ""
     return "\n".join([
         '<section id="attacks"><h2>Attacks</h2>',
-        paragraph("Each attack is tried where the rule that stops it is off, and against the product as it "
-                  "is; it succeeds if its error is at most the threshold. Those that succeed against the "
-                  "product come first, then attackers who train David's share. An attack that fails shows "
-                  "that this attack fails, and no more."),
+        paragraph("Each attack is tried where the rule that stops it is off, against the paper's split, and "
+                  "against the hidden one; it succeeds if its error is at most the threshold. Those that "
+                  "succeed against the paper's split come first, then attackers who train David's share. An "
+                  "attack that fails shows that this attack fails, and no more."),
         table(attacks.HEADER, rows), "</section>"])
 
 

@@ -370,10 +370,12 @@ class Figures(SystemTest):
         fails = {**outcome, "error": 0.75, "succeeded": False}
         attacks = self.measured.root / "attacks.json"
         attacks.write_text(json.dumps([
-            {"name": name, "rule": "MASK-1", "measure": "a distance", "twin": twin, "product": product}
-            for name, twin, product in [
-                ("stopped", outcome | {"succeeded": True}, fails),
-                ("unstopped", None, outcome | {"succeeded": True, "note": "k < 8"})]]))
+            {"name": name, "rule": "MASK-1", "measure": "a distance", "twin": twin, "paper": paper,
+             "hidden": hidden}
+            for name, twin, paper, hidden in [
+                ("stopped", outcome | {"succeeded": True}, fails, None),
+                ("hidden", outcome | {"succeeded": True}, None, fails),
+                ("unstopped", None, outcome | {"succeeded": True, "note": "k < 8"}, fails)]]))
         out = self.measured.root / "page.html"
         command = [sys.executable, ROOT / "experiments/report", "--runs", self.measured.root / "runs",
                    "--results", self.measured.root / "results", "--out", out, "--attacks"]
@@ -381,10 +383,12 @@ class Figures(SystemTest):
         table = out.read_text().split('<section id="attacks">')[1].split("</section>")[0]
         rows = [re.findall("<td[^>]*>(.*?)</td>", row) for row in re.findall("<tr>(.*?)</tr>", table)[1:]]
         self.assertEqual([row[0].split(":")[0].split(",")[0] for row in rows],
-                         ["unstopped", "core on m", "stopped"])
-        self.assertEqual(rows[0][2:], ["", "succeeds: error 0.25, threshold 0.5, 1,200 queries; k &lt; 8"])
+                         ["unstopped", "core on m", "stopped", "hidden"])
+        self.assertEqual(rows[0][2:], ["", "succeeds: error 0.25, threshold 0.5, 1,200 queries; k &lt; 8",
+                                       "fails: error 0.75, threshold 0.5, 1,200 queries"])
         self.assertTrue(rows[1][3].startswith("5.5, where David"), rows[1])
-        self.assertEqual([cell.split(":")[0] for cell in rows[2][2:]], ["succeeds", "fails"])
+        self.assertEqual([cell.split(":")[0] for cell in rows[2][2:]], ["succeeds", "fails", ""])
+        self.assertEqual([cell.split(":")[0] for cell in rows[3][2:]], ["succeeds", "", "fails"])
         subprocess.run([*command, attacks.with_stem("none")], check=True, stdout=subprocess.DEVNULL)
         self.assertIn("core on m", out.read_text())
 

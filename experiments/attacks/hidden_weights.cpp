@@ -1,0 +1,184 @@
+// A hidden matrix (HIDE-1) whose noise stays in what is served, or is left out: `d` products with
+// known columns are `ell` exact equations for a row of V, and V takes U away.
+#include <NTL/mat_lzz_p.h>
+
+#include <algorithm>
+
+#include "experiments/attacks/lattice_messages.hpp"
+#include "experiments/attacks/measure.hpp"
+#include "experiments/attacks/ring_solver.hpp"
+#include "experiments/attacks/runs.hpp"
+#include "experiments/attacks/split_matrix.hpp"
+#include "optimized/base/hidden_widths.hpp"
+#include "optimized/protocol/weight_secrets.hpp"
+#include "optimized/split/hidden_matrix.hpp"
+
+namespace slip::attacks {
+namespace {
+
+using base::parameters::primes;
+
+/// A matrix as the owner hides it, and the E that he drew.
+class HiddenMatrix {
+public:
+    HiddenMatrix(const RowMajor& W, std::mt19937_64& random)
+        : model_{.n = static_cast<std::size_t>(W.cols()), .entries = {}, .row_scale = {}} {
+        model_.append(view_of(W));
+        masks::PublicMatrix::Seed seed;
+        std::vector<std::uint8_t> secret(32);
+        for (std::uint8_t& byte : seed) byte = static_cast<std::uint8_t>(random());
+        for (std::uint8_t& byte : secret) byte = static_cast<std::uint8_t>(random());
+        common_ = std::make_unique<splitting::PublicOfWidth>(hidden_set(), seed, n());
+        const auto key = splitting::hiding_key(hidden_set(), secret, seed, 0, model_);
+        A_.resize(hidden_set().planes * m() * n());
+        splitting::hide(
+            *common_, model_, key.span(), secret, 1, [&](const splitting::HiddenRows& rows) {
+                for (std::size_t p = 0; p < hidden_set().planes; ++p) {
+                    std::copy_n(rows.davids.data() + p * rows.count * n(), rows.count * n(),
+                                A_.data() + (p * m() + rows.first) * n());
+                }
+            });
+        protocol::WeightStreams streams(hidden_set(), key.span());
+        E_.resize(m() * n());
+        for (std::size_t i = 0; i < m(); ++i) {
+            streams.weight_error(i, std::span(E_).subspan(i * n(), n()));
+        }
+    }
+
+    std::size_t m() const { return model_.rows(); }
+    std::size_t n() const { return model_.n; }
+    std::span<const std::int16_t> integer_row(std::size_t i) const { return model_.view().row(i); }
+    std::span<const std::int8_t> noise_row(std::size_t i) const {
+        return std::span(E_).subspan(i * n(), n());
+    }
+    std::span<const std::int8_t> davids_row(std::size_t i, std::size_t p) const {
+        return std::span(A_).subspan((p * m() + i) * n(), n());
+    }
+    std::span<const std::int8_t> public_row(std::size_t l, std::size_t p) const {
+        return common_->plane(p).row(l);
+    }
+    std::int64_t tau() const { return static_cast<std::int64_t>(base::tau_at(hidden_set(), n())); }
+
+private:
+    splitting::HiddenModel model_;
+    std::unique_ptr<splitting::PublicOfWidth> common_;
+    std::vector<std::int8_t> A_, E_;
+};
+
+template <class A, class B>
+std::int64_t dot(std::span<const A> a, std::span<const B> b) {
+    std::int64_t sum = 0;
+    for (std::size_t j = 0; j < a.size(); ++j) sum += std::int64_t{a[j]} * b[j];
+    return sum;
+}
+
+/// Row 0 of V from what a product of the first N rows leaves of V^T U q, for d columns q.
+/// `noise`: whether David is given (W' + tau E) q, instead of W' q.
+std::optional<std::vector<int>> secret_from_products(const HiddenMatrix& hidden, bool noise,
+                                                     std::mt19937_64& random) {
+    constexpr std::size_t p = 0;
+    RingEquations equations(hidden_set().lattice->rank, primes[p]);
+    std::uniform_int_distribution<int> entry(-100, 100);
+    while (!equations.complete()) {
+        std::vector<int> q(hidden.n());
+        for (int& x : q) x = entry(random);
+        const std::span<const int> column(q);
+        std::vector<int> U_q;
+        for (std::size_t l = 0; l < hidden_set().public_rows(); ++l) {
+            U_q.push_back(residue_of(dot(hidden.public_row(l, p), column), p));
+        }
+        for (std::size_t i = 0; i < masks::degree; ++i) {
+            std::int64_t product = dot(hidden.integer_row(i), column);
+            if (noise) {
+                product += hidden.tau() % primes[p] * dot(hidden.noise_row(i), column);
+            }
+            equations.add(std::span<const int>(U_q), i,
+                          dot(hidden.davids_row(i, p), column) - product);
+        }
+    }
+    return equations.solve();
+}
+
+/// An entry of W' from A - V^T U, whatever its noise was; `unknown` if nothing small explains it.
+int entry_of(const HiddenMatrix& hidden, std::span<const int> residues) {
+    const int most = base::hidden_width(hidden.n()).norm;
+    for (const int noise : {0, 1, -1}) {
+        const auto residue = [&](std::size_t p) {
+            return residue_of(residues[p] - hidden.tau() % primes[p] * noise, p);
+        };
+        const int found = joined(residue(0), residue(1));
+        const bool consistent = std::abs(found) <= most && residue_of(found, 2) == residue(2) &&
+                                residue_of(found, 3) == residue(3);
+        if (consistent) return found;
+    }
+    return unknown;
+}
+
+/// The share of the first N rows that is wrong.
+double wrong_entries(const HiddenMatrix& hidden, std::span<const int> V) {
+    double wrong = 0;
+    for (std::size_t j = 0; j < hidden.n(); ++j) {
+        std::vector<int> column(4 * hidden_set().public_rows());  // of U, plane after plane
+        for (std::size_t at = 0; at < column.size(); ++at) {
+            const std::size_t ell = hidden_set().public_rows();
+            column[at] = hidden.public_row(at % ell, at / ell)[j];
+        }
+        for (std::size_t i = 0; i < masks::degree; ++i) {
+            std::array<int, 4> residues{};
+            for (std::size_t p = 0; p < residues.size(); ++p) {
+                const auto of_plane = std::span<const int>(column).subspan(
+                    p * hidden_set().public_rows(), hidden_set().public_rows());
+                residues[p] =
+                    residue_of(hidden.davids_row(i, p)[j] - ring_product(of_plane, V, i), p);
+            }
+            wrong += entry_of(hidden, residues) != hidden.integer_row(i)[j];
+        }
+    }
+    return wrong / static_cast<double>(masks::degree * hidden.n());
+}
+
+Outcome few_columns(const Setting& setting, bool noise_stays) {
+    std::mt19937_64 random(setting.seed + 4);
+    const RowMajor W = weights_of(setting, "model.layers.0.mlp.gate_proj").cast<float>();
+    const HiddenMatrix hidden(W.topRows(static_cast<Eigen::Index>(masks::degree)), random);
+    const auto V = secret_from_products(hidden, noise_stays, random);
+    const std::size_t columns = hidden_set().lattice->rank;
+    return {V ? wrong_entries(hidden, *V) : 1, 0, columns,
+            std::to_string(columns) + " products with known columns; " +
+                std::to_string(masks::degree) + " rows of " + std::to_string(hidden.n()) +
+                " entries"};
+}
+
+/// The rank modulo a prime of what is left of A if W' is taken away, of more rows and columns than
+/// U has rows. Modulo a prime that is all of V^T U + tau E. `noise`: whether E is there.
+Outcome rank_of_rest(const Setting& setting, bool noise) {
+    constexpr std::size_t p = 0;
+    std::mt19937_64 random(setting.seed + 5);
+    std::normal_distribution<float> normal;
+    const auto size = static_cast<Eigen::Index>(hidden_set().public_rows() + masks::degree);
+    const RowMajor W = RowMajor::NullaryExpr(size, size, [&] { return normal(random); });
+    const HiddenMatrix hidden(W, random);
+    NTL::zz_p::init(primes[p]);
+    NTL::mat_zz_p rest;
+    rest.SetDims(size, size);
+    for (std::size_t i = 0; i < hidden.m(); ++i) {
+        for (std::size_t j = 0; j < hidden.n(); ++j) {
+            std::int64_t left = hidden.davids_row(i, p)[j] - hidden.integer_row(i)[j];
+            if (!noise) left -= hidden.tau() % primes[p] * hidden.noise_row(i)[j];
+            rest[static_cast<long>(i)][static_cast<long>(j)] = residue_of(left, p);
+        }
+    }
+    const long rank = NTL::gauss(rest);
+    const auto full = static_cast<double>(size), ell = full - static_cast<double>(masks::degree);
+    return {static_cast<double>(rank) / full, ell / full, 1,
+            "rank " + std::to_string(rank) + " of " + std::to_string(size)};
+}
+
+}  // namespace
+
+Outcome five_columns_twin(const Setting& setting) { return few_columns(setting, true); }
+Outcome five_columns_hidden(const Setting& setting) { return few_columns(setting, false); }
+Outcome rank_twin(const Setting& setting) { return rank_of_rest(setting, false); }
+Outcome rank_hidden(const Setting& setting) { return rank_of_rest(setting, true); }
+
+}  // namespace slip::attacks
