@@ -9,7 +9,7 @@ from . import artifact, errors, fields, lattice, linear, randomness, ring, view
 
 SHARES = {"single bits": 4, "high bits": 8, "low bits": 8, "planes": 8, "multiplicity": 8, "reuse": 8,
           "noise": 16}
-NOISELESS = "finds a matrix without E, if its block of rows has equations enough"
+NOISELESS = "finds a matrix without E, if a block of rows gives enough equations"
 
 
 @dataclasses.dataclass(frozen=True)

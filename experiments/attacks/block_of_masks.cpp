@@ -17,12 +17,6 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::MatrixXi;
 
-masks::PublicMatrix::Seed drawn_seed(std::mt19937_64& random) {
-    masks::PublicMatrix::Seed seed;
-    for (std::uint8_t& byte : seed) byte = static_cast<std::uint8_t>(random());
-    return seed;
-}
-
 MatrixXi drawn_noise(const MatrixXi& q, std::mt19937_64& random) {
     const auto drawn = small_integers(static_cast<std::size_t>(q.size()), random);
     return Eigen::Map<const MatrixXi>(drawn.data(), q.rows(), q.cols());
@@ -38,7 +32,7 @@ Index others(const Setting& setting) { return setting.full ? 64 : 8; }
 /// The attacker knows the activations of the first tokens of a prompt, and nothing of the others.
 Outcome known_prefix(const Setting& setting, bool noise) {
     std::mt19937_64 random(setting.seed + 1);
-    const auto seed = drawn_seed(random);
+    const auto seed = drawn_bytes<masks::PublicMatrix::Seed>(random);
     const Index first = columns_for_secret(192), count = first + others(setting);
     const MatrixXi q = scaled_inputs(setting, 0, static_cast<std::size_t>(count));
     const PublicRows T(seed, static_cast<std::size_t>(q.rows()));
@@ -80,7 +74,7 @@ MatrixXi inputs_of(const MatrixXd& head, const MatrixXd& logits) {
 Outcome public_head(const Setting& setting, bool noise_stays) {
     const Victim& victim = victim_of(setting);
     std::mt19937_64 random(setting.seed + 2);
-    const auto seed = drawn_seed(random);
+    const auto seed = drawn_bytes<masks::PublicMatrix::Seed>(random);
     const RowMajor W = weights_of(setting, "model.embed_tokens").cast<float>();
     splitting::HiddenModel model{
         .n = static_cast<std::size_t>(W.cols()), .entries = {}, .row_scale = {}};
@@ -139,7 +133,7 @@ int difference(const std::vector<std::uint8_t>& a, const std::vector<std::uint8_
 /// Two groups get one column each per token; the attacker knows those of the first.
 Outcome two_groups(const Setting& setting, bool one_secret) {
     std::mt19937_64 random(setting.seed + 3);
-    const auto seed = drawn_seed(random);
+    const auto seed = drawn_bytes<masks::PublicMatrix::Seed>(random);
     const auto count = static_cast<std::size_t>(others(setting));
     const base::GroupId second = 2;  // gate and up: as wide as q, k and v
     const MatrixXi q = scaled_inputs(setting, 0, count),

@@ -24,10 +24,8 @@ public:
     HiddenMatrix(const RowMajor& W, std::mt19937_64& random)
         : model_{.n = static_cast<std::size_t>(W.cols()), .entries = {}, .row_scale = {}} {
         model_.append(view_of(W));
-        masks::PublicMatrix::Seed seed;
-        std::vector<std::uint8_t> secret(32);
-        for (std::uint8_t& byte : seed) byte = static_cast<std::uint8_t>(random());
-        for (std::uint8_t& byte : secret) byte = static_cast<std::uint8_t>(random());
+        const auto seed = drawn_bytes<masks::PublicMatrix::Seed>(random);
+        const auto secret = drawn_bytes<std::array<std::uint8_t, 32>>(random);
         common_ = std::make_unique<splitting::PublicOfWidth>(hidden_set(), seed, n());
         const auto key = splitting::hiding_key(hidden_set(), secret, seed, 0, model_);
         A_.resize(hidden_set().planes * m() * n());
@@ -176,9 +174,9 @@ Outcome rank_of_rest(const Setting& setting, bool noise) {
 
 }  // namespace
 
-Outcome five_columns_twin(const Setting& setting) { return few_columns(setting, true); }
-Outcome five_columns_hidden(const Setting& setting) { return few_columns(setting, false); }
-Outcome rank_twin(const Setting& setting) { return rank_of_rest(setting, false); }
-Outcome rank_hidden(const Setting& setting) { return rank_of_rest(setting, true); }
+Outcome exact_products_twin(const Setting& setting) { return few_columns(setting, true); }
+Outcome exact_products_hidden(const Setting& setting) { return few_columns(setting, false); }
+Outcome rank_distinguisher_twin(const Setting& setting) { return rank_of_rest(setting, false); }
+Outcome rank_distinguisher_hidden(const Setting& setting) { return rank_of_rest(setting, true); }
 
 }  // namespace slip::attacks

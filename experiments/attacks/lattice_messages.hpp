@@ -20,6 +20,14 @@ using base::parameters::ParameterSet;
 
 const ParameterSet& hidden_set();
 
+/// A seed or a key.
+template <class Bytes>
+Bytes drawn_bytes(std::mt19937_64& random) {
+    Bytes bytes;
+    for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random());
+    return bytes;
+}
+
 /// Integers of magnitude 1 at most, as `count` entries of S, V, e or E of the hidden split are
 /// drawn.
 std::vector<int> small_integers(std::size_t count, std::mt19937_64& random);
@@ -63,8 +71,8 @@ int joined(int residue, int residue_2);
 /// x modulo the prime of plane p.
 int residue_of(std::int64_t x, std::size_t p);
 
-/// What the product sends in a fresh process that has a group for each element of `inputs`, which
-/// are n x count columns.
+/// The messages of a fresh process of the product, which has one group for each element of
+/// `inputs`. An element has one column of n entries per message.
 std::vector<MaskedColumns> sent_by_product(const masks::PublicMatrix::Seed& seed,
                                            std::span<const Eigen::MatrixXi> inputs);
 /// q + T S + factor e, with the e of each column in a column of `noise`.

@@ -24,11 +24,6 @@ using PublicRow = std::vector<std::uint8_t>;
 
 std::size_t elements() { return hidden_set().lattice->rank; }
 
-template <class Bytes>
-void fill(Bytes& bytes, std::mt19937_64& random) {
-    for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(random());
-}
-
 /// 1 / x modulo the first prime.
 long inverse(std::uint64_t x) {
     const long factor = static_cast<long>(x % SmallLwe::q);
@@ -127,10 +122,8 @@ std::vector<int> secret_of_block(std::span<const std::uint8_t> key, std::uint64_
 
 SmallLwe lwe_of_messages(std::size_t ell, std::size_t samples, std::size_t targets,
                          std::mt19937_64& random) {
-    Seed seed;
-    std::array<std::uint8_t, 32> key;
-    fill(seed, random);
-    fill(key, random);
+    const auto seed = drawn_bytes<Seed>(random);
+    const auto key = drawn_bytes<std::array<std::uint8_t, 32>>(random);
     // A message is q and a mask; q is known, so it may as well be 0.
     const std::vector<std::uint8_t> hint(splitting::hint_row_bytes(hidden_set()));
     protocol::LatticeOptions options;
@@ -157,10 +150,8 @@ SmallLwe lwe_of_messages(std::size_t ell, std::size_t samples, std::size_t targe
 
 SmallLwe lwe_of_rows(std::size_t ell, std::size_t samples, std::size_t targets,
                      std::mt19937_64& random) {
-    Seed seed;
-    std::vector<std::uint8_t> secret(32);
-    fill(seed, random);
-    fill(secret, random);
+    const auto seed = drawn_bytes<Seed>(random);
+    const auto secret = drawn_bytes<std::array<std::uint8_t, 32>>(random);
     Telling telling(ell, columns_of_U(seed, samples), base::tau_at(hidden_set(), samples));
     const splitting::HiddenModel model = drawn_model(telling.rows_for(targets), samples, random);
     const auto key = splitting::hiding_key(hidden_set(), secret, seed, 0, model);

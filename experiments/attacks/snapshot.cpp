@@ -3,6 +3,7 @@
 // David knows one of the two prompts; it may be his own.
 #include <array>
 
+#include "experiments/attacks/lattice_messages.hpp"
 #include "experiments/attacks/measure.hpp"
 #include "experiments/attacks/runs.hpp"
 #include "experiments/attacks/weakened_engine.hpp"
@@ -21,12 +22,6 @@ using Key = std::array<std::uint8_t, 32>;
 
 const base::parameters::ParameterSet& set() {
     return *base::parameters::set_named("paper-lattice");
-}
-
-Key drawn_key(std::mt19937_64& random) {
-    Key key;
-    for (std::uint8_t& byte : key) byte = static_cast<std::uint8_t>(random());
-    return key;
 }
 
 /// The activations of a prompt that the first group gets, n x tokens, within the set's norm.
@@ -83,7 +78,7 @@ Outcome read_second_prompt(const Setting& setting, bool restored) {
     protocol::LatticeStock::Seed seed{};
     std::vector<std::uint8_t> hint(W_D.rows() * splitting::hint_row_bytes(set()));
     splitting::compute_hint({set(), seed, W_D.cols()}, W_D, 1, hint);
-    Key key = drawn_key(random);
+    Key key = drawn_bytes<Key>(random);
     const auto process = [&] {
         protocol::LatticeOptions options;
         options.ahead = false;
@@ -92,7 +87,7 @@ Outcome read_second_prompt(const Setting& setting, bool restored) {
     };
     auto before = process();
     const auto first = sent(before, known);
-    if (!restored) key = drawn_key(random);
+    if (!restored) key = drawn_bytes<Key>(random);
     auto after = process();
     const auto second = sent(after, secret);
 

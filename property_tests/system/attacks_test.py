@@ -18,8 +18,8 @@ TIMED = {"float-times"}
 MEASURED = {"grid-fp8", "grid-8-bits", "grid-q8-0", "grid-bf16", "neighbouring-blocks"}
 
 # Tried against the hidden split.
-HIDDEN = {"five-columns", "rank", "no-noise", "logits-to-mask", "cross-group", "wrap", "two-worlds",
-          "small-lattice", "many-secrets"}
+HIDDEN = {"exact-products", "rank-distinguisher", "no-noise", "logits-to-mask", "cross-group", "wrap",
+          "two-worlds", "small-lattice", "many-secrets"}
 
 
 class Attacks(SystemTest):

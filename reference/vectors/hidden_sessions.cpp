@@ -11,8 +11,8 @@ constexpr const char* rejected =
     "a wrong REPLY MUST be rejected with ABORT, and nothing sent after it";
 constexpr const char* ended = "any other frame MUST end the session with a ProtocolError";
 
-/// A row as long as a row may be, one along the diagonal, an ordinary one; then a group of the next
-/// class of widths.
+/// Two groups, of different classes of widths. The first has a row of the largest 2-norm, a row
+/// whose entries have one magnitude, and an ordinary one.
 std::vector<Matrix> models(Numbers& numbers) {
     return {{{2417, 0}, {-1708, 1708}, {1, -300}}, numbers.matrix(2, 65, -260, 260)};
 }
