@@ -1,11 +1,11 @@
 // gpu_products --shape tinyllama [--repetitions R]
 //
 // Times David's product (LIN-1) on the machine's GPU, interleaved, as medians, for every group of a
-// model and for 1 to 512 columns: with 4 and 5 planes; the same kernels on one plane, which is an
-// int8 product in the open; six planes that each have a matrix of unsigned bytes of their own; and
-// the whole of a product with 4 and 5 planes, from the processor's memory to the processor's
-// memory. of_unprotected is over the time of the product in the open, which counts kernels alone.
-// Prints one JSON object.
+// model and for 1 to 512 columns: with 4 and 5 planes; the hidden one, by W_t = [A ; U] (HIDE-1);
+// the same kernels on one plane, which is an int8 product in the open; and the whole of a product
+// with 5 planes and of a hidden one, from the processor's memory to the processor's memory.
+// of_unprotected is over the time of the product in the open, which counts kernels alone;
+// of_factor is that over h (1 + ell/M). Prints one JSON object.
 #include <algorithm>
 #include <boost/program_options.hpp>
 #include <chrono>
@@ -20,14 +20,14 @@
 #include "experiments/bench/measure.hpp"
 #include "experiments/synthetic/shapes.hpp"
 #include "optimized/base/error.hpp"
+#include "optimized/base/parallel.hpp"
 #include "optimized/base/parameters.hpp"
+#include "optimized/base/worker_team.hpp"
 #include "optimized/gpu/gpu.hpp"
 #include "optimized/gpu/memory.hpp"
 #include "optimized/gpu/products.hpp"
 
 namespace slip::gpu {
-
-extern const char* const unsigned_products_ptx;
 
 namespace {
 
@@ -37,7 +37,7 @@ using nlohmann::ordered_json;
 namespace po = boost::program_options;
 
 constexpr std::size_t column_counts[] = {1, 8, 32, 128, 512};
-constexpr std::size_t hidden_planes = 6;
+const base::parameters::ParameterSet& hidden_set = *base::parameters::set_named("hidden");
 /// So many bytes of weights are read in turn that no cache has what comes next.
 constexpr std::size_t rotated_bytes = std::size_t{1} << 29;
 
@@ -80,8 +80,7 @@ public:
           timing_(driver_.library),
           device_(first_device()),
           context_(driver_, retained()),
-          signed_(driver_, products_ptx, multiprocessors()),
-          unsigned_(driver_, unsigned_products_ptx, multiprocessors()),
+          kernels_(driver_, products_ptx, multiprocessors()),
           weights_(driver_, rotated_bytes + most_weight_bytes),
           x_(driver_, most_vector_bytes),
           y_(driver_, most_vector_bytes),
@@ -112,36 +111,24 @@ public:
         return 2.0 * static_cast<double>(bytes) / median(all);
     }
 
-    /// A product as a graph of launches, one after the other, each with other weights: `matrices`
-    /// per product, one for all planes or one per plane.
+    /// Products as a graph of launches, one after the other, each with other weights: by one matrix
+    /// for all of so many planes or, of the hidden split, by one per plane.
     class Launches {
     public:
-        Launches(const Bench& bench, const Group& group, std::size_t columns, std::size_t planes,
-                 bool is_matrix_per_plane)
+        Launches(const Bench& bench, const Group& group, std::size_t columns, std::size_t planes)
             : bench_(bench) {
-            Work work{};
-            work.rows = static_cast<unsigned>(padded(group.rows, row_tile));
-            work.stride = static_cast<unsigned>(padded(group.cols, step));
-            work.planes = static_cast<unsigned>(is_matrix_per_plane ? 1 : planes);
-            work.vectors = static_cast<unsigned>(columns * work.planes);
-            work.primes = packed_primes(0);
-            work.x = bench.x_.address();
-            work.y = bench.y_.address();
-            const Products& products = is_matrix_per_plane ? bench.unsigned_ : bench.signed_;
-            products.divide(work);
-            work.partial = work.splits == 1 ? work.y : bench.partial_.address();
-            const std::size_t bytes = std::size_t{work.rows} * work.stride;
-            const std::size_t per_product = is_matrix_per_plane ? planes : 1;
-            products_ = std::max<std::size_t>(1, rotated_bytes / bytes / per_product);
-            bench.timing_.begin_capture(bench.stream_, 0);
-            for (std::size_t i = 0; i < products_ * per_product; ++i) {
-                work.w = bench.weights_.address() + i * bytes;
-                if (is_matrix_per_plane) work.primes = packed_primes(i % planes);
-                products.multiply(work, bench.stream_);
-            }
-            void* graph = nullptr;
-            bench.timing_.end_capture(bench.stream_, &graph);
-            bench.timing_.instantiate(&graph_, graph, 0);
+            Work work = work_of(group, 0);
+            work.matrices = 1;
+            work.vectors = static_cast<unsigned>(columns * planes);
+            work.planes = static_cast<unsigned>(planes);
+            capture(work);
+        }
+        Launches(const Bench& bench, const Group& group, std::size_t columns) : bench_(bench) {
+            Work work = work_of(group, hidden_set.public_rows());
+            work.matrices = static_cast<unsigned>(hidden_set.planes);
+            work.vectors = static_cast<unsigned>(columns);
+            work.planes = 1;
+            capture(work);
         }
         Launches(const Launches&) = delete;
         Launches& operator=(const Launches&) = delete;
@@ -154,13 +141,41 @@ public:
         }
 
     private:
+        static Work work_of(const Group& group, std::size_t rows_below) {
+            Work work{};
+            work.rows_above = static_cast<unsigned>(padded(group.rows, row_tile));
+            work.rows = work.rows_above + static_cast<unsigned>(padded(rows_below, row_tile));
+            work.stride = static_cast<unsigned>(padded(group.cols, step));
+            work.primes = packed_primes();
+            return work;
+        }
+
+        void capture(Work work) {
+            bench_.kernels_.divide(work);
+            work.x = bench_.x_.address();
+            work.y = bench_.y_.address();
+            work.partial = work.splits == 1 ? work.y : bench_.partial_.address();
+            const std::size_t above = std::size_t{work.matrices} * work.rows_above * work.stride;
+            const std::size_t bytes = std::size_t{work.matrices} * work.rows * work.stride;
+            products_ = std::max<std::size_t>(1, rotated_bytes / bytes);
+            bench_.timing_.begin_capture(bench_.stream_, 0);
+            for (std::size_t i = 0; i < products_; ++i) {
+                work.w = bench_.weights_.address() + i * bytes;
+                work.below = work.w + above;
+                bench_.kernels_.multiply(work, bench_.stream_);
+            }
+            void* graph = nullptr;
+            bench_.timing_.end_capture(bench_.stream_, &graph);
+            bench_.timing_.instantiate(&graph_, graph, 0);
+        }
+
         const Bench& bench_;
         void* graph_ = nullptr;
         std::size_t products_ = 0;
     };
 
 private:
-    static constexpr std::size_t most_weight_bytes = std::size_t{1} << 29;
+    static constexpr std::size_t most_weight_bytes = std::size_t{1} << 30;
     static constexpr std::size_t most_vector_bytes = std::size_t{1} << 28;
 
     Device first_device() const {
@@ -209,7 +224,7 @@ private:
     const TimingCalls timing_;
     const Device device_;
     const InContext context_;
-    const Products signed_, unsigned_;
+    const Products kernels_;
     const DeviceMemory weights_, x_, y_, partial_;
     Stream stream_ = nullptr;
     void *begin_ = nullptr, *end_ = nullptr;
@@ -218,20 +233,41 @@ private:
 /// A product from the processor's memory to the processor's memory, as David calls for it.
 class WholeProduct {
 public:
-    WholeProduct(Gpu& gpu, const Group& group, std::size_t columns, std::size_t planes)
-        : planes_(planes),
-          weights_(group.rows * group.cols, 1),
-          held_(gpu.hold({weights_.data(), group.rows, group.cols})),
-          x_(columns * planes * group.cols, 7),
-          y_(columns * planes * group.rows) {}
+    WholeProduct(Gpu& gpu, base::WorkerTeam& team, const Group& group, std::size_t columns,
+                 std::size_t planes)
+        : WholeProduct(team, group, group.rows, columns, planes) {
+        const std::vector<std::int8_t> weights(group.rows * group.cols, 1);
+        held_ = gpu.hold({weights.data(), group.rows, group.cols});
+    }
+    /// Hidden.
+    WholeProduct(Gpu& gpu, base::WorkerTeam& team, const Group& group, std::size_t columns)
+        : WholeProduct(team, group, group.rows + hidden_set.public_rows(), columns,
+                       hidden_set.planes) {
+        const std::vector<std::int8_t> weights(
+            std::max(group.rows, hidden_set.public_rows()) * group.cols, 1);
+        const auto planes_of = [&](std::size_t rows) {
+            return std::vector<kernels::WeightMatrix>(
+                hidden_set.planes, kernels::WeightMatrix(weights.data(), rows, group.cols));
+        };
+        const auto below = planes_of(hidden_set.public_rows());
+        held_ = gpu.hold(kernels::PlanarMatrix(planes_of(group.rows)),
+                         gpu.hold_rows({below.begin(), below.end()}));
+    }
 
     double seconds() {
-        return seconds_of([&] { held_->multiply(x_, y_, planes_); });
+        return seconds_of([&] { held_->multiply(x_, y_, planes_, &team_); });
     }
 
 private:
+    WholeProduct(base::WorkerTeam& team, const Group& group, std::size_t rows, std::size_t columns,
+                 std::size_t planes)
+        : team_(team),
+          planes_(planes),
+          x_(columns * planes * group.cols, 7),
+          y_(columns * planes * rows) {}
+
+    base::WorkerTeam& team_;
     std::size_t planes_;
-    std::vector<std::int8_t> weights_;
     std::unique_ptr<const kernels::DeviceMatrix> held_;
     std::vector<std::uint8_t> x_, y_;
 };
@@ -240,19 +276,20 @@ double microseconds(double seconds) { return std::round(seconds * 1e8) / 100; }
 double rounded(double ratio) { return std::round(ratio * 1000) / 1000; }
 
 /// The medians of one group and number of columns, and the ratios' medians over the repetitions.
-ordered_json measure(const Bench& bench, Gpu& gpu, const Group& group, std::size_t columns,
-                     std::size_t repetitions) {
-    const Bench::Launches open(bench, group, columns, 1, false);
-    const Bench::Launches four(bench, group, columns, 4, false);
-    const Bench::Launches five(bench, group, columns, 5, false);
-    const Bench::Launches hidden(bench, group, columns, hidden_planes, true);
-    WholeProduct whole_four(gpu, group, columns, 4), whole_five(gpu, group, columns, 5);
-    const char* const names[] = {"unprotected",  "planes_4", "planes_5",
-                                 "six_matrices", "whole_4",  "whole_5"};
+ordered_json measure(const Bench& bench, Gpu& gpu, base::WorkerTeam& team, const Group& group,
+                     std::size_t columns, std::size_t repetitions) {
+    const Bench::Launches open(bench, group, columns, 1);
+    const Bench::Launches four(bench, group, columns, 4);
+    const Bench::Launches five(bench, group, columns, 5);
+    const Bench::Launches hidden(bench, group, columns);
+    WholeProduct whole_five(gpu, team, group, columns, 5);
+    WholeProduct whole_hidden(gpu, team, group, columns);
+    const char* const names[] = {"unprotected", "planes_4", "planes_5",
+                                 "hidden",      "whole_5",  "whole_hidden"};
     std::map<std::string, std::vector<double>> seconds, ratios;
     for (std::size_t i = 0; i < repetitions + 1; ++i) {
         const double all[] = {open.seconds(),   four.seconds(),       five.seconds(),
-                              hidden.seconds(), whole_four.seconds(), whole_five.seconds()};
+                              hidden.seconds(), whole_five.seconds(), whole_hidden.seconds()};
         if (i == 0) continue;  // warms up
         for (std::size_t c = 0; c < std::size(names); ++c) {
             seconds[names[c]].push_back(all[c]);
@@ -265,9 +302,13 @@ ordered_json measure(const Bench& bench, Gpu& gpu, const Group& group, std::size
         of[name] = {{"us", microseconds(median(seconds[name]))},
                     {"of_unprotected", rounded(median(ratios[name]))}};
     }
-    const double bytes = static_cast<double>(group.rows * group.cols);
-    of["weight_gb_per_s_4"] = std::round(bytes / median(seconds["planes_4"]) * 1e-9);
-    of["weight_gb_per_s_5"] = std::round(bytes / median(seconds["planes_5"]) * 1e-9);
+    const auto rows = static_cast<double>(group.rows), cols = static_cast<double>(group.cols);
+    const auto planes = static_cast<double>(hidden_set.planes);
+    const double hidden_rows = rows + static_cast<double>(hidden_set.public_rows());
+    of["hidden"]["of_factor"] = rounded(median(ratios["hidden"]) * rows / (planes * hidden_rows));
+    of["weight_gb_per_s_5"] = std::round(rows * cols / median(seconds["planes_5"]) * 1e-9);
+    of["weight_gb_per_s_hidden"] =
+        std::round(planes * hidden_rows * cols / median(seconds["hidden"]) * 1e-9);
     return of;
 }
 
@@ -276,10 +317,11 @@ int run(const std::string& shape, std::size_t repetitions) {
     if (found == synthetic::shapes.end()) throw BadInput("there is no shape '" + shape + "'");
     const auto gpu = Gpu::open();
     const Bench bench;
+    base::WorkerTeam team(base::available_threads());
     ordered_json products = ordered_json::array();
     for (const Group& group : groups_of(found->second)) {
         for (const std::size_t columns : column_counts) {
-            products.push_back(measure(bench, *gpu, group, columns, repetitions));
+            products.push_back(measure(bench, *gpu, team, group, columns, repetitions));
         }
     }
     const ordered_json out{{"experiment", "gpu-products"},

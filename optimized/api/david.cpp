@@ -1,7 +1,10 @@
 #include "slip/david.hpp"
 
+#include <map>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "optimized/api/access.hpp"
 #include "optimized/artifact/artifact.hpp"
@@ -33,13 +36,32 @@ struct David::State {
           gpu(options.gpu ? gpu::Gpu::open() : nullptr),
           artifact(directory),
           model{artifact.weights(), artifact.set(), artifact.digest()} {
-        if (gpu == nullptr) return;
-        if (artifact.set().hides_weights) {
-            throw BadInput(directory.string() +
-                           ": a GPU does not multiply hidden matrices yet: expected no --gpu "
-                           "(DavidOptions::gpu)");
+        if (gpu != nullptr) multiply_on_gpu();
+    }
+
+    std::shared_ptr<const gpu::HeldRows> held_public_rows(std::size_t width) const {
+        const auto& set = artifact.set();
+        const std::size_t rows = set.public_rows();
+        const std::vector<std::int8_t> u = artifact.public_rows(width);
+        std::vector<base::MatrixView<const std::int8_t>> planes;
+        for (std::size_t p = 0; p < set.planes; ++p) {
+            planes.emplace_back(u.data() + p * rows * width, rows, width);
         }
-        for (kernels::GroupWeights& w : model.weights) w.multiply_on(gpu->hold(w));
+        return gpu->hold_rows(planes);
+    }
+
+    /// HIDE-1: all groups of a width share U.
+    void multiply_on_gpu() {
+        std::map<std::size_t, std::shared_ptr<const gpu::HeldRows>> public_rows;
+        for (kernels::GroupWeights& w : model.weights) {
+            if (w.hidden().planes() == 0) {
+                w.multiply_on(gpu->hold(w));
+                continue;
+            }
+            auto& of_width = public_rows[w.shape().inputs()];
+            if (of_width == nullptr) of_width = held_public_rows(w.shape().inputs());
+            w.multiply_on(gpu->hold(w.hidden(), of_width));
+        }
     }
 
     /// Starts the threads with the first session: who loads David and forks, or blocks signals,

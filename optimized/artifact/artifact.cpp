@@ -490,6 +490,10 @@ DavidArtifact::DavidArtifact(const std::filesystem::path& directory)
 
 kernels::OffloadedWeights DavidArtifact::weights() const { return groups_; }
 
+std::vector<std::int8_t> DavidArtifact::public_rows(std::size_t width) const {
+    return masks::public_rows_by_plane(set(), public_seed(), width);
+}
+
 CharlieDescription parse_charlie_description(std::string_view text,
                                              const std::filesystem::path& origin) {
     const json value = importing::parse_json(text, origin);

@@ -70,6 +70,9 @@ public:
     kernels::OffloadedWeights weights() const;
     /// HIDE-3: the seed of U, of a set with the hidden split.
     const std::array<std::uint8_t, 32>& public_seed() const { return manifest_.seed; }
+    /// HIDE-1: U of a width, least magnitudes, planes x public_rows() x width, made anew: what
+    /// weights() has of it is laid out for the processor's products alone.
+    std::vector<std::int8_t> public_rows(std::size_t width) const;
     const std::array<std::uint8_t, 32>& digest() const { return manifest_.digest; }
 
 private:

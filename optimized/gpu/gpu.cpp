@@ -9,6 +9,7 @@
 #include "optimized/base/error.hpp"
 #include "optimized/base/parameters.hpp"
 #include "optimized/base/secret_buffer.hpp"
+#include "optimized/base/worker_team.hpp"
 #include "optimized/gpu/memory.hpp"
 
 namespace slip::gpu {
@@ -34,13 +35,13 @@ private:
     sigset_t before_{};
 };
 
-/// Lines that lie without gaps in `from` begin every `stride` bytes in `to`, zeros between them.
-void spread(std::span<const std::uint8_t> from, std::size_t line, std::span<std::uint8_t> to,
-            std::size_t stride) {
-    for (std::size_t i = 0; i * line < from.size(); ++i) {
-        std::uint8_t* const end = std::copy_n(from.data() + i * line, line, to.data() + i * stride);
-        std::fill_n(end, stride - line, std::uint8_t{0});
-    }
+/// Calls work(0), ..., work(count - 1), which do not depend on each other; all of them read or
+/// write so many bytes. Fewer than a team's threads need to awake are for the caller alone.
+template <class Work>
+void for_each(std::size_t count, std::size_t bytes, base::WorkerTeam* team, const Work& work) {
+    constexpr std::size_t least = std::size_t{1} << 18;
+    if (team != nullptr && bytes >= least) return team->run(count, work);
+    for (std::size_t i = 0; i < count; ++i) work(i);
 }
 
 /// Up to row_tile rows of W as tiles (work.hpp).
@@ -103,95 +104,142 @@ private:
     std::unique_ptr<Lane> lane_;
 };
 
-/// W in the GPU's memory, padded with zeros.
-class HeldMatrix : public kernels::DeviceMatrix {
+/// Padded with zeros.
+class HeldRows {
 public:
-    HeldMatrix(std::shared_ptr<Gpu> gpu, base::MatrixView<const std::int8_t> w)
-        : gpu_(std::move(gpu)),
-          rows_(w.rows()),
-          cols_(w.cols()),
-          padded_rows_(padded(rows_, row_tile)),
-          stride_(padded(cols_, step)),
-          memory_(std::in_place, gpu_->driver_, padded_rows_ * stride_) {
-        for (std::size_t i = 0; i < rows_; i += row_tile) {
-            const auto part = w.rows_from(i, std::min<std::size_t>(row_tile, rows_ - i));
-            const std::vector<std::int8_t> tiles = in_tiles(part, stride_);
-            gpu_->driver_.copy_to_gpu(memory_->address() + i * stride_, tiles.data(), tiles.size());
-        }
+    HeldRows(std::shared_ptr<Gpu> gpu, const std::vector<base::MatrixView<const std::int8_t>>& of)
+        : matrices(of.size()),
+          rows(of.front().rows()),
+          cols(of.front().cols()),
+          padded_rows(padded(rows, row_tile)),
+          stride(padded(cols, step)),
+          gpu_(std::move(gpu)),
+          memory_(std::in_place, gpu_->driver_, matrices * padded_rows * stride) {
+        for (std::size_t k = 0; k < matrices; ++k) copy(of[k], k * padded_rows * stride);
         gpu_->driver_.context_synchronize();  // before a stream of its own reads them
     }
-    HeldMatrix(const HeldMatrix&) = delete;
-    HeldMatrix& operator=(const HeldMatrix&) = delete;
-    ~HeldMatrix() override;
+    HeldRows(const HeldRows&) = delete;
+    HeldRows& operator=(const HeldRows&) = delete;
+    ~HeldRows() {
+        try {
+            const InContext current(gpu_->driver_, gpu_->context_);
+            memory_.reset();
+        } catch (const DriverError&) {
+            memory_.reset();  // the driver ended before this object, and its memory with it
+        }
+    }
 
-    void multiply(std::span<const std::uint8_t> x, std::span<std::uint8_t> y,
-                  std::size_t planes) const override;
+    Address address() const { return memory_->address(); }
+
+    const std::size_t matrices, rows, cols, padded_rows, stride;
 
 private:
-    void multiply_vectors(Gpu::Lane& lane, std::span<const std::uint8_t> x,
-                          std::span<std::uint8_t> y, std::size_t planes) const;
+    void copy(base::MatrixView<const std::int8_t> w, std::size_t at) const {
+        for (std::size_t i = 0; i < rows; i += row_tile) {
+            const auto part = w.rows_from(i, std::min<std::size_t>(row_tile, rows - i));
+            const std::vector<std::int8_t> tiles = in_tiles(part, stride);
+            gpu_->driver_.copy_to_gpu(address() + at + i * stride, tiles.data(), tiles.size());
+        }
+    }
 
     const std::shared_ptr<Gpu> gpu_;
-    const std::size_t rows_, cols_, padded_rows_, stride_;
     std::optional<DeviceMemory> memory_;
 };
 
-HeldMatrix::~HeldMatrix() {
-    try {
-        const InContext current(gpu_->driver_, gpu_->context_);
-        memory_.reset();
-    } catch (const DriverError&) {
-        memory_.reset();  // the driver ended before this object, and its memory with it
+/// W: one matrix for all planes, or [above ; below] of one per plane.
+class HeldMatrix : public kernels::DeviceMatrix {
+public:
+    HeldMatrix(std::shared_ptr<Gpu> gpu, std::shared_ptr<const HeldRows> above,
+               std::shared_ptr<const HeldRows> below = nullptr)
+        : gpu_(std::move(gpu)), above_(std::move(above)), below_(std::move(below)) {
+        if (below_ == nullptr) return;
+        rows_ += below_->rows;
+        padded_rows_ += below_->padded_rows;
     }
-}
+
+    void multiply(std::span<const std::uint8_t> x, std::span<std::uint8_t> y, std::size_t planes,
+                  base::WorkerTeam* team) const override;
+
+private:
+    Work work_of(std::size_t columns, std::size_t planes) const;
+    void multiply_columns(Gpu::Lane& lane, std::span<const std::uint8_t> x,
+                          std::span<std::uint8_t> y, std::size_t planes,
+                          base::WorkerTeam* team) const;
+
+    const std::shared_ptr<Gpu> gpu_;
+    const std::shared_ptr<const HeldRows> above_, below_;
+    std::size_t rows_ = above_->rows, padded_rows_ = above_->padded_rows;
+};
 
 /// At most so many columns at a time, as in a message.
 void HeldMatrix::multiply(std::span<const std::uint8_t> x, std::span<std::uint8_t> y,
-                          std::size_t planes) const {
+                          std::size_t planes, base::WorkerTeam* team) const {
+    base::require(above_->matrices == 1 || above_->matrices == planes,
+                  "HeldMatrix: another set's planes");
     const InContext current(gpu_->driver_, gpu_->context_);
     Gpu::Lease lane(*gpu_);
-    const std::size_t columns = x.size() / (planes * cols_);
+    const std::size_t cols = above_->cols, columns = x.size() / (planes * cols);
     for (std::size_t first = 0; first < columns; first += parameters::largest_columns) {
         const std::size_t count = std::min(parameters::largest_columns, columns - first) * planes;
-        multiply_vectors(*lane, x.subspan(first * planes * cols_, count * cols_),
-                         y.subspan(first * planes * rows_, count * rows_), planes);
+        multiply_columns(*lane, x.subspan(first * planes * cols, count * cols),
+                         y.subspan(first * planes * rows_, count * rows_), planes, team);
     }
     lane.give_back();
 }
 
-void HeldMatrix::multiply_vectors(Gpu::Lane& lane, std::span<const std::uint8_t> x,
-                                  std::span<std::uint8_t> y, std::size_t planes) const {
-    const Driver& driver = lane.driver;
-    const std::size_t vectors = x.size() / cols_;
+Work HeldMatrix::work_of(std::size_t columns, std::size_t planes) const {
+    const bool is_planar = above_->matrices > 1;
     Work work{};
-    work.w = memory_->address();
+    work.w = above_->address();
+    work.below = below_ == nullptr ? work.w : below_->address();
+    work.primes = packed_primes();
     work.rows = static_cast<unsigned>(padded_rows_);
-    work.stride = static_cast<unsigned>(stride_);
-    work.vectors = static_cast<unsigned>(vectors);
-    work.planes = static_cast<unsigned>(planes);
-    work.primes = packed_primes(0);
+    work.rows_above = static_cast<unsigned>(above_->padded_rows);
+    work.stride = static_cast<unsigned>(above_->stride);
+    work.matrices = static_cast<unsigned>(above_->matrices);
+    work.vectors = static_cast<unsigned>(is_planar ? columns : columns * planes);
+    work.planes = static_cast<unsigned>(is_planar ? 1 : planes);
     gpu_->products_->divide(work);
+    return work;
+}
+
+void HeldMatrix::multiply_columns(Gpu::Lane& lane, std::span<const std::uint8_t> x,
+                                  std::span<std::uint8_t> y, std::size_t planes,
+                                  base::WorkerTeam* team) const {
+    const Driver& driver = lane.driver;
+    const std::size_t cols = above_->cols, stride = above_->stride, vectors = x.size() / cols;
+    const std::size_t columns = vectors / planes;
+    Work work = work_of(columns, planes);
     const std::size_t partial_bytes = Products::partial_bytes(work);
-    lane.x.at_least(vectors * stride_);
+    lane.x.at_least(vectors * stride);
     lane.partial.at_least(partial_bytes);
-    lane.y.at_least(vectors * padded_rows_);
+    lane.y.at_least(Products::residues(work));
     work.x = lane.x.address();
     work.y = lane.y.address();
     work.partial = partial_bytes > 0 ? lane.partial.address() : work.y;
 
-    const auto sent = lane.sent.first(vectors * stride_);
-    const auto received = lane.received.first(vectors * padded_rows_);
-    spread(x, cols_, sent, stride_);
+    const auto sent = lane.sent.first(vectors * stride);
+    const auto received = lane.received.first(Products::residues(work));
+    // Vector v of the message, plane v % planes of a column, among those of its matrix.
+    const auto line_of = [&](std::size_t v) {
+        return work.matrices == 1 ? v : v % planes * columns + v / planes;
+    };
+    for_each(vectors, sent.size(), team, [&](std::size_t v) {
+        std::uint8_t* const line = sent.data() + line_of(v) * stride;
+        std::fill(std::copy_n(x.data() + v * cols, cols, line), line + stride, std::uint8_t{0});
+    });
     driver.copy_to_gpu_in(work.x, sent.data(), sent.size(), lane.stream);
     gpu_->products_->multiply(work, lane.stream);
     driver.copy_from_gpu_in(received.data(), work.y, received.size(), lane.stream);
     driver.stream_synchronize(lane.stream);
-    for (std::size_t v = 0; v < vectors; ++v) {
-        std::copy_n(received.data() + v * padded_rows_, rows_, y.data() + v * rows_);
-    }
-    // SESS-6. On the GPU nobody waits for it: what the stream does next comes after it.
-    base::wipe(sent.data(), sent.size());
-    base::wipe(received.data(), received.size());
+    for_each(vectors, received.size(), team, [&](std::size_t v) {
+        std::uint8_t* const line = received.data() + line_of(v) * padded_rows_;
+        std::uint8_t* const end = std::copy_n(line, above_->rows, y.data() + v * rows_);
+        std::copy_n(line + above_->padded_rows, rows_ - above_->rows, end);
+        base::wipe(line, padded_rows_);  // SESS-6
+        base::wipe(sent.data() + v * stride, stride);
+    });
+    // On the GPU nobody waits for it: what the stream does next comes after it.
     driver.fill_in(work.x, 0, sent.size(), lane.stream);
     driver.fill_in(work.y, 0, received.size(), lane.stream);
     if (partial_bytes > 0) driver.fill_in(work.partial, 0, partial_bytes, lane.stream);
@@ -250,13 +298,28 @@ Gpu::~Gpu() {
     driver_.context_release.ignoring_failure(device_);
 }
 
-std::unique_ptr<const kernels::DeviceMatrix> Gpu::hold(base::MatrixView<const std::int8_t> w) {
+std::shared_ptr<const HeldRows> Gpu::hold_rows(
+    const std::vector<base::MatrixView<const std::int8_t>>& matrices) {
     try {
         const InContext current(driver_, context_);
-        return std::make_unique<const HeldMatrix>(shared_from_this(), w);
+        return std::make_shared<const HeldRows>(shared_from_this(), matrices);
     } catch (const DriverError& error) {
         throw BadInput(error.what());
     }
+}
+
+std::unique_ptr<const kernels::DeviceMatrix> Gpu::hold(base::MatrixView<const std::int8_t> w) {
+    return std::make_unique<const HeldMatrix>(shared_from_this(), hold_rows({w}));
+}
+
+std::unique_ptr<const kernels::DeviceMatrix> Gpu::hold(const kernels::PlanarMatrix& above,
+                                                       std::shared_ptr<const HeldRows> below) {
+    base::require(below->matrices == above.planes() && below->cols == above.cols(),
+                  "Gpu::hold: rows that do not fit");
+    std::vector<base::MatrixView<const std::int8_t>> planes;
+    for (std::size_t p = 0; p < above.planes(); ++p) planes.push_back(above.plane(p));
+    return std::make_unique<const HeldMatrix>(shared_from_this(), hold_rows(planes),
+                                              std::move(below));
 }
 
 }  // namespace slip::gpu

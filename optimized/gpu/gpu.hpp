@@ -1,4 +1,4 @@
-// A GPU that multiplies in the place of the processor: David's products (LIN-1, MASK-3).
+// A GPU that multiplies in the place of the processor: David's products (LIN-1, MASK-3, HIDE-1).
 #pragma once
 
 #include <cstddef>
@@ -10,11 +10,14 @@
 #include "optimized/base/matrix_view.hpp"
 #include "optimized/gpu/driver.hpp"
 #include "optimized/gpu/products.hpp"
-#include "optimized/kernels/weight_matrix.hpp"
+#include "optimized/kernels/planar_matrix.hpp"
 
 namespace slip::gpu {
 
 inline constexpr const char* driver_library = "libcuda.so.1";
+
+/// Rows in the GPU's memory, in one matrix for all planes or one per plane. Thread-safe.
+class HeldRows;
 
 /// The machine's first GPU, or the first that CUDA_VISIBLE_DEVICES leaves, and the kernels in it.
 /// Thread-safe. A process that forks has it on the side that made it, and not on the other.
@@ -29,11 +32,21 @@ public:
 
     const std::string& name() const { return name_; }
 
-    /// Copies W to the GPU; the bytes are not read again. Its products throw DriverError if a call
-    /// fails. Throws BadInput if the GPU's memory does not suffice.
+    /// Copies rows to the GPU, of one matrix or of one per plane, of one shape; the bytes are not
+    /// read again. Throws BadInput if the GPU's memory does not suffice.
+    std::shared_ptr<const HeldRows> hold_rows(
+        const std::vector<base::MatrixView<const std::int8_t>>& matrices);
+
+    /// W, copied likewise. Its products throw DriverError if a call fails.
     std::unique_ptr<const kernels::DeviceMatrix> hold(base::MatrixView<const std::int8_t> w);
+    /// [above ; below]: the bytes that `above` is a view of are copied likewise; the rows below may
+    /// be those of other matrices too.
+    /// Throws InternalError unless both are as wide, of as many planes.
+    std::unique_ptr<const kernels::DeviceMatrix> hold(const kernels::PlanarMatrix& above,
+                                                      std::shared_ptr<const HeldRows> below);
 
 private:
+    friend class HeldRows;
     friend class HeldMatrix;
     /// What a product needs beside W. Each is used by one thread at a time.
     struct Lane;

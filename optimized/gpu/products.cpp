@@ -5,7 +5,7 @@
 namespace slip::gpu {
 
 // The kernels read `work` as the host lays it out.
-static_assert(sizeof(Work) == 64 && alignof(Work) == 8);
+static_assert(sizeof(Work) == 80 && alignof(Work) == 8);
 
 Products::Products(const Driver& driver, const char* ptx, unsigned multiprocessors)
     : driver_(driver), multiprocessors_(multiprocessors) {
@@ -41,7 +41,7 @@ const Products::Kernel& Products::kernel_for(unsigned vectors) const {
 void Products::divide(Work& work) const {
     const Kernel& kernel = kernel_for(work.vectors);
     const unsigned steps = work.stride / step;
-    const unsigned tiles = work.rows / kernel.rows * kernel.tiles_of(work.vectors);
+    const unsigned tiles = work.rows / kernel.rows * kernel.tiles_of(work.vectors) * work.matrices;
     const unsigned wanted = kernel.blocks * multiprocessors_ / tiles;
     const unsigned splits = std::max(
         {1U, std::min(wanted, steps / kernel.least_steps), (steps + most_steps - 1) / most_steps});
@@ -49,16 +49,20 @@ void Products::divide(Work& work) const {
     work.splits = (steps + work.steps_per_split - 1) / work.steps_per_split;
 }
 
+std::size_t Products::residues(const Work& work) {
+    return std::size_t{work.matrices} * work.vectors * work.rows;
+}
+
 std::size_t Products::partial_bytes(const Work& work) {
-    return work.splits == 1 ? 0 : std::size_t{work.splits} * work.vectors * work.rows;
+    return work.splits == 1 ? 0 : work.splits * residues(work);
 }
 
 void Products::multiply(const Work& work, Stream stream) const {
     const Kernel& kernel = kernel_for(work.vectors);
-    launch(kernel, work.rows / kernel.rows, kernel.tiles_of(work.vectors), work.splits, work,
-           stream);
+    launch(kernel, work.rows / kernel.rows, kernel.tiles_of(work.vectors),
+           work.matrices * work.splits, work, stream);
     if (work.splits == 1) return;
-    const std::size_t units = std::size_t{work.vectors} * work.rows / join_bytes;
+    const std::size_t units = residues(work) / join_bytes;
     launch(join_, static_cast<unsigned>((units + join_threads - 1) / join_threads), 1, 1, work,
            stream);
 }

@@ -18,10 +18,10 @@ constexpr std::size_t padded(std::size_t size, std::size_t unit) {
     return (size + unit - 1) / unit * unit;
 }
 
-/// Work::primes of the planes from the first one on (RING-5).
-constexpr unsigned long long packed_primes(std::size_t first_plane) {
+/// Work::primes (RING-5).
+constexpr unsigned long long packed_primes() {
     unsigned long long packed = 0;
-    for (std::size_t p = base::parameters::primes.size(); p-- > first_plane;) {
+    for (std::size_t p = base::parameters::primes.size(); p-- > 0;) {
         packed = packed << 8 | base::parameters::primes[p];
     }
     return packed;
@@ -37,8 +37,10 @@ public:
     ~Products();
 
     /// Divides the steps of a product between blocks: sets splits and steps_per_split. Requires
-    /// rows, stride and vectors, at least one of each.
+    /// rows, stride, matrices and vectors, at least one of each.
     void divide(Work& work) const;
+    /// The bytes of work.y.
+    static std::size_t residues(const Work& work);
     /// The bytes of work.partial, beside work.y: 0 if there is one split, whose residues are Y.
     static std::size_t partial_bytes(const Work& work);
     /// Launches the product in a stream. Requires all of `work` as the kernels do; where there is

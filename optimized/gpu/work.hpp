@@ -12,12 +12,10 @@ constexpr unsigned row_tile = 128;
 /// from left to right, then those of the next. So what a block reads at a time lies together.
 constexpr unsigned tile_bytes = row_tile * step;
 /// A kernel sums over at most so many steps before it reduces: 65,536 columns. The magnitude of the
-/// sum, 65536 * 127 * 250 of signed weights, is below 2^31, and 65536 * 255 * 250 of unsigned ones
-/// below 2^32.
+/// sum, 65536 * 127 * 250, is below 2^31.
 constexpr unsigned most_steps = 1024;
 constexpr unsigned largest_sum = 2'080'768'000;
 static_assert(largest_sum == most_steps * step * 127U * 250U && largest_sum < 1U << 31);
-static_assert(255ULL * 250ULL * most_steps * step < 1ULL << 32);
 
 /// The "narrow" kernel: threads of a block, the rows and the vectors that it computes.
 constexpr unsigned narrow_threads = 256;
@@ -38,20 +36,24 @@ template <class T>
 using GlobalPointer = unsigned long long;
 #endif
 
-/// Y = W X mod the primes of the planes. A vector is one plane of a column of X or Y: vector v
-/// belongs to plane v % planes.
+/// Y = W X mod the primes of the planes, of one matrix for all planes (LIN-1) or of one per plane
+/// (HIDE-1). A vector is one plane of a column of X or Y. Those of a matrix lie together: its
+/// vector v belongs to plane v % planes, or, where `matrices` is not 1, all of them to the matrix's
+/// plane.
 struct Work {
-    GlobalPointer<const unsigned char>
-        w;  // rows x stride bytes in tiles, signed or not: the kernel's type
-    GlobalPointer<const unsigned char> x;  // vectors x stride
-    /// Per split, vectors x rows canonical residues of the sums over its steps.
+    GlobalPointer<const unsigned char> w;      // matrices x rows_above x stride, signed, in tiles
+    GlobalPointer<const unsigned char> below;  // likewise, of the other rows
+    GlobalPointer<const unsigned char> x;      // matrices x vectors x stride
+    /// Per split, matrices x vectors x rows canonical residues of the sums over its steps.
     GlobalPointer<unsigned char> partial;
-    GlobalPointer<unsigned char> y;  // vectors x rows; join sums the splits
+    GlobalPointer<unsigned char> y;  // matrices x vectors x rows; join sums the splits
     unsigned long long primes;       // byte p, from the lowest on, is the prime of plane p
     unsigned rows;                   // a multiple of row_tile
+    unsigned rows_above;             // a multiple of row_tile; not 0, at most rows
     unsigned stride;                 // a multiple of step
-    unsigned vectors;
-    unsigned planes;
+    unsigned matrices;
+    unsigned vectors;  // of a matrix
+    unsigned planes;   // 1 where `matrices` is not
     unsigned splits;
     unsigned steps_per_split;  // at most most_steps; split s begins at step s * steps_per_split
 };

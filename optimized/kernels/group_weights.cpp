@@ -27,8 +27,14 @@ GroupWeights::GroupWeights(PlanarMatrix hidden, PlanarMatrix public_rows)
             "GroupWeights: A and U do not fit");
 }
 
+void GroupWeights::multiply_on(std::unique_ptr<const DeviceMatrix> device) {
+    if (hidden_.planes() == 0) return WeightMatrix::multiply_on(std::move(device));
+    device_ = std::move(device);
+}
+
 void GroupWeights::prepare() const {
     if (hidden_.planes() == 0) return WeightMatrix::prepare();
+    if (device_ != nullptr) return;
     hidden_.prepare();
     public_rows_.prepare();
 }
@@ -41,7 +47,9 @@ void GroupWeights::apply(std::span<const std::uint8_t> columns, std::span<std::u
             "GroupWeights::apply: the result");
     if (hidden_.planes() > 0) {
         require(planes == hidden_.planes(), "GroupWeights::apply: another set's planes");
-        return multiply_stacked(hidden_, public_rows_, columns, out, team);
+        if (device_ == nullptr) return multiply_stacked(hidden_, public_rows_, columns, out, team);
+        if (!columns.empty()) device_->multiply(columns, out, planes, team);
+        return;
     }
     if (!shape_.convolution) return multiply(columns, out, planes, team);
     const std::size_t positions = shape_.positions();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -35,6 +36,9 @@ public:
     const PlanarMatrix& hidden() const { return hidden_; }
     const PlanarMatrix& public_rows() const { return public_rows_; }
 
+    /// As WeightMatrix::multiply_on(), of all of W_t where it is hidden.
+    void multiply_on(std::unique_ptr<const DeviceMatrix> device);
+
     /// As WeightMatrix::prepare().
     void prepare() const;
 
@@ -47,6 +51,7 @@ public:
 private:
     base::ProductShape shape_;
     PlanarMatrix hidden_, public_rows_;
+    std::shared_ptr<const DeviceMatrix> device_;  // of W_t
 };
 
 /// Of every group; index = GroupId. The bytes outlive their users. Only offline work

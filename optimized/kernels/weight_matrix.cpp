@@ -101,7 +101,7 @@ void WeightMatrix::multiply(std::span<const std::uint8_t> x, std::span<std::uint
             "WeightMatrix::multiply: the size of the product");
     if (columns == 0 || rows() == 0) return;
     if (packed_ != nullptr && packed_->device != nullptr) {
-        packed_->device->multiply(x, y, planes);
+        packed_->device->multiply(x, y, planes, team);
     } else if (team == nullptr || team->threads() == 1) {
         kernels::active().gemm(copy().as<PackedWeights>(), rows(), cols(), x.data(), columns,
                                planes, y.data());

@@ -13,7 +13,8 @@
 
 namespace slip::kernels {
 
-/// A W on a device that multiplies in the place of the processor (optimized/gpu). Thread-safe.
+/// A W, or a W_t of a matrix per plane, on a device that multiplies in the place of the processor
+/// (optimized/gpu). Thread-safe.
 class DeviceMatrix {
 public:
     DeviceMatrix() = default;
@@ -21,10 +22,10 @@ public:
     DeviceMatrix& operator=(const DeviceMatrix&) = delete;
     virtual ~DeviceMatrix() = default;
 
-    /// As WeightMatrix::multiply, of at least one column and row. Throws InternalError if the
-    /// device fails.
+    /// As WeightMatrix::multiply, of at least one column and row; a team shares the copying. Throws
+    /// InternalError if the device fails.
     virtual void multiply(std::span<const std::uint8_t> x, std::span<std::uint8_t> y,
-                          std::size_t planes) const = 0;
+                          std::size_t planes, base::WorkerTeam* team) const = 0;
 };
 
 /// The stacked W_D of a group, |w| <= 127: a view of row-major bytes that somebody else owns, and a
@@ -46,7 +47,7 @@ public:
 
     /// Y = W X mod L (LIN-1, MASK-3), in every plane of whole columns of `cols` residues, one after
     /// the other; y has as many columns of `rows`. 1 <= planes <= base::parameters::primes.size().
-    /// With a team, it shares the rows of a single column, or the columns; a device does without.
+    /// With a team, it shares the rows of a single column, or the columns.
     void multiply(std::span<const std::uint8_t> x, std::span<std::uint8_t> y, std::size_t planes,
                   base::WorkerTeam* team = nullptr) const;
 

@@ -65,17 +65,27 @@ T* memory(Address address) {
     return reinterpret_cast<T*>(address);
 }
 
+/// Of all vectors, those of a matrix after those of the one before it.
 std::size_t prime_of(const Work& work, std::size_t vector) {
-    return work.primes >> vector % work.planes * 8 & 0xffU;
+    const std::size_t plane = vector / work.vectors + vector % work.vectors % work.planes;
+    return work.primes >> plane * 8 & 0xffU;
 }
 
-/// A block's part of Y, from its split's steps.
+/// Where a matrix's tiles of a row begin, and which of their rows it is.
+const std::int8_t* row_of(const Work& work, std::size_t matrix, std::size_t row) {
+    const bool is_above = row < work.rows_above;
+    const std::size_t rows = is_above ? work.rows_above : work.rows - work.rows_above;
+    const std::size_t within = is_above ? row : row - work.rows_above;
+    return memory<const std::int8_t>(is_above ? work.w : work.below) +
+           (matrix * rows + within / gpu::row_tile * gpu::row_tile) * work.stride +
+           within % gpu::row_tile * gpu::step;
+}
+
+/// A row of Y for a vector of all, from a split's steps.
 void multiply(const Work& work, unsigned split, unsigned row, unsigned vector) {
     const std::size_t begin = std::size_t{split} * work.steps_per_split;
     const std::size_t steps = work.stride / gpu::step;
-    const auto* w = memory<const std::int8_t>(work.w) +
-                    (row / gpu::row_tile * steps + begin) * gpu::tile_bytes +
-                    row % gpu::row_tile * gpu::step;
+    const auto* w = row_of(work, vector / work.vectors, row) + begin * gpu::tile_bytes;
     const auto* x =
         memory<const std::uint8_t>(work.x) + std::size_t{vector} * work.stride + begin * gpu::step;
     std::int32_t sum = 0;  // as the tensor cores have it: too many steps overflow
@@ -85,13 +95,13 @@ void multiply(const Work& work, unsigned split, unsigned row, unsigned vector) {
         x += gpu::step;
     }
     const auto prime = static_cast<std::int32_t>(prime_of(work, vector));
-    memory<std::uint8_t>(
-        work.partial)[(std::size_t{split} * work.vectors + vector) * work.rows + row] =
+    const std::size_t vectors = std::size_t{work.matrices} * work.vectors;
+    memory<std::uint8_t>(work.partial)[(split * vectors + vector) * work.rows + row] =
         static_cast<std::uint8_t>((sum % prime + prime) % prime);
 }
 
 void join(const Work& work) {
-    const std::size_t all = std::size_t{work.vectors} * work.rows;
+    const std::size_t all = std::size_t{work.matrices} * work.vectors * work.rows;
     for (std::size_t i = 0; i < all; ++i) {
         std::size_t sum = 0;
         for (std::size_t s = 0; s < work.splits; ++s) {
@@ -120,9 +130,12 @@ constexpr Kernel kernels[] = {
 void run(const Kernel& kernel, const Work& work, unsigned blocks_x, unsigned blocks_y,
          unsigned blocks_z) {
     if (kernel.name == "join") return join(work);
-    for (unsigned split = 0; split < blocks_z; ++split) {
+    for (unsigned z = 0; z < blocks_z; ++z) {
+        const unsigned matrix = z / work.splits, split = z % work.splits;
         for (unsigned v = 0; v < blocks_y * kernel.vectors && v < work.vectors; ++v) {
-            for (unsigned i = 0; i < blocks_x * kernel.rows; ++i) multiply(work, split, i, v);
+            for (unsigned i = 0; i < blocks_x * kernel.rows; ++i) {
+                multiply(work, split, i, matrix * work.vectors + v);
+            }
         }
     }
 }

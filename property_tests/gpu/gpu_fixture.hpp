@@ -6,11 +6,14 @@
 
 #include <cstdint>
 #include <memory>
+#include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "optimized/base/error.hpp"
 #include "optimized/gpu/gpu.hpp"
+#include "optimized/kernels/group_weights.hpp"
 #include "property_tests/gpu/fake_driver.hpp"
 #include "property_tests/kernels/kernel_fixture.hpp"
 
@@ -44,6 +47,46 @@ inline kernels::WeightMatrix held_by(Gpu& gpu, const Shape& shape, const Weights
 inline Bytes multiplied(const kernels::WeightMatrix& w, const Shape& shape, const Bytes& x) {
     Bytes y(shape.b * shape.planes * shape.m, kernel_tests::sentinel);
     w.multiply(x, y, shape.planes);
+    return y;
+}
+
+/// A matrix per plane, rows x n, as they lie in A or U (HIDE-1): up to 125 in magnitude.
+struct Planes {
+    Planes(std::size_t planes, std::size_t m, std::size_t n, Fill kind, std::mt19937_64& random)
+        : rows(m), cols(n) {
+        for (std::size_t p = 0; p < planes; ++p) {
+            bytes.push_back(generators::fill<std::int8_t>(kind, m * n, -125, 125,
+                                                          {-125, 125, -1, 0, 1}, random));
+        }
+    }
+    kernels::PlanarMatrix matrix() const {
+        std::vector<kernels::WeightMatrix> planes;
+        for (const Weights& plane : bytes) planes.emplace_back(plane.data(), rows, cols);
+        return kernels::PlanarMatrix(std::move(planes));
+    }
+    std::vector<base::MatrixView<const std::int8_t>> views() const {
+        std::vector<base::MatrixView<const std::int8_t>> planes;
+        for (const Weights& plane : bytes) planes.emplace_back(plane.data(), rows, cols);
+        return planes;
+    }
+
+    std::size_t rows, cols;
+    std::vector<Weights> bytes;
+};
+
+/// W_t = [A ; U] as David has it, on a GPU.
+inline kernels::GroupWeights held_by(Gpu& gpu, const Planes& a,
+                                     std::shared_ptr<const HeldRows> held_u, const Planes& u) {
+    kernels::GroupWeights w(a.matrix(), u.matrix());
+    w.multiply_on(gpu.hold(w.hidden(), std::move(held_u)));
+    w.prepare();
+    return w;
+}
+
+inline Bytes applied(const kernels::GroupWeights& w, const Bytes& x, std::size_t planes,
+                     base::WorkerTeam* team = nullptr) {
+    Bytes y(x.size() / w.shape().inputs() * w.shape().outputs(), kernel_tests::sentinel);
+    w.apply(x, y, planes, team);
     return y;
 }
 

@@ -68,6 +68,47 @@ void products_of_extremes(Gpu& gpu) {
     }
 }
 
+/// HIDE-1: groups of several heights over one U, against the processor. `n` may be more than 32
+/// bits can sum.
+void hidden_products(Gpu& gpu, std::size_t planes, std::size_t n, std::size_t ell, Fill kind,
+                     std::initializer_list<std::size_t> columns, std::mt19937_64& random) {
+    base::WorkerTeam team(3);
+    const Planes u(planes, ell, n, kind, random);
+    const auto held_u = gpu.hold_rows(u.views());
+    for (const std::size_t m : {1U, 127U, 128U, 129U, 300U}) {
+        const Planes a(planes, m, n, kind, random);
+        const kernels::GroupWeights on_gpu = held_by(gpu, a, held_u, u);
+        const kernels::GroupWeights on_processor(a.matrix(), u.matrix());
+        for (const std::size_t b : columns) {
+            const Bytes x = residues(kind, b, n, planes, random);
+            EXPECT_TRUE(applied(on_gpu, x, planes, &team) == applied(on_processor, x, planes))
+                << m << " + " << ell << " rows x " << n << ", b = " << b << ", planes = " << planes;
+        }
+    }
+}
+
+void hidden_products_of_every_tail(Gpu& gpu) {
+    std::mt19937_64 random(8);
+    for (std::size_t planes = 2; planes <= most_planes; ++planes) {
+        hidden_products(gpu, planes, 190, 128, Fill::random, {0, 1, 9}, random);
+    }
+    hidden_products(gpu, 6, 64, 1, Fill::random, {2, 8, 33, 65, 97}, random);
+    hidden_products(gpu, 6, 700, 130, Fill::extremes, {1, 64}, random);  // 64: the team copies
+    hidden_products(gpu, 3, 66'001, 3, Fill::extremes, {1, 9}, random);
+}
+
+/// A group of TinyLlama's in the set `hidden`: ell = 2304.
+void hidden_products_of_a_model(Gpu& gpu) {
+    std::mt19937_64 random(9);
+    const std::size_t planes = 6, n = 2048;
+    const Planes u(planes, 2304, n, Fill::random, random);
+    const Planes a(planes, 2560, n, Fill::random, random);
+    const kernels::GroupWeights on_gpu = held_by(gpu, a, gpu.hold_rows(u.views()), u);
+    const kernels::GroupWeights on_processor(a.matrix(), u.matrix());
+    const Bytes x = residues(Fill::random, 1, n, planes, random);
+    EXPECT_EQ(applied(on_gpu, x, planes), applied(on_processor, x, planes));
+}
+
 /// CNN-4: the patches are multiplied on the GPU.
 void convolution(Gpu& gpu) {
     std::mt19937_64 random(4);
@@ -88,11 +129,15 @@ void convolution(Gpu& gpu) {
 TEST_F(ThisGpu, LIN_1_every_tail) { products_of_every_tail(*gpu_); }
 TEST_F(ThisGpu, LIN_1_large_shapes) { products_of_large_shapes(*gpu_); }
 TEST_F(ThisGpu, LIN_1_MASK_3_extremes) { products_of_extremes(*gpu_); }
+TEST_F(ThisGpu, HIDE_1_every_tail) { hidden_products_of_every_tail(*gpu_); }
+TEST_F(ThisGpu, HIDE_1_a_model) { hidden_products_of_a_model(*gpu_); }
 TEST_F(ThisGpu, CNN_4_convolution) { convolution(*gpu_); }
 
 TEST_F(FakeGpu, LIN_1_every_tail) { products_of_every_tail(*open()); }
 TEST_F(FakeGpu, LIN_1_large_shapes) { products_of_large_shapes(*open()); }
 TEST_F(FakeGpu, LIN_1_MASK_3_extremes) { products_of_extremes(*open()); }
+TEST_F(FakeGpu, HIDE_1_every_tail) { hidden_products_of_every_tail(*open()); }
+TEST_F(FakeGpu, HIDE_1_a_model) { hidden_products_of_a_model(*open()); }
 TEST_F(FakeGpu, CNN_4_convolution) { convolution(*open()); }
 
 TEST_F(FakeGpu, the_embedded_ptx_has_every_kernel) {
@@ -112,6 +157,48 @@ TEST_F(FakeGpu, one_column_in_all_planes_is_one_launch) {
     const std::size_t before = calls_("cuLaunchKernel");
     multiplied(w, shape, x);
     EXPECT_EQ(calls_("cuLaunchKernel"), before + 1);
+}
+
+TEST_F(FakeGpu, one_column_of_a_hidden_matrix_is_one_launch) {
+    std::mt19937_64 random(5);
+    const auto gpu = open();
+    const Planes a(6, 128, 512, Fill::random, random), u(6, 128, 512, Fill::random, random);
+    const auto w = held_by(*gpu, a, gpu->hold_rows(u.views()), u);
+    const std::size_t before = calls_("cuLaunchKernel");
+    applied(w, residues(Fill::random, 1, 512, 6, random), 6);
+    EXPECT_EQ(calls_("cuLaunchKernel"), before + 1);
+}
+
+/// U is in the GPU's memory once, however many groups are above it, and gone with the last of them.
+TEST_F(FakeGpu, HIDE_1_public_rows_are_held_once) {
+    std::mt19937_64 random(10);
+    const std::size_t planes = 6, n = 64;
+    const Planes a(planes, 128, n, Fill::one_hot, random);
+    const Planes u(planes, 128, n, Fill::one_hot, random);
+    {
+        const auto gpu = open();
+        auto held_u = gpu->hold_rows(u.views());
+        const std::size_t before = calls_("cuMemAlloc_v2");
+        const auto first = held_by(*gpu, a, held_u, u), second = held_by(*gpu, a, held_u, u);
+        EXPECT_EQ(calls_("cuMemAlloc_v2"), before + 2);
+        held_u.reset();
+        const Bytes x = residues(Fill::random, 1, n, planes, random);
+        EXPECT_EQ(applied(first, x, planes), applied(second, x, planes));
+    }
+    EXPECT_EQ(held_(), 0U);
+}
+
+TEST_F(FakeGpu, HIDE_1_rows_that_do_not_fit_are_an_internal_error) {
+    std::mt19937_64 random(11);
+    const auto gpu = open();
+    const Planes a(6, 2, 64, Fill::random, random);
+    for (const Planes& u :
+         {Planes(5, 2, 64, Fill::random, random), Planes(6, 2, 65, Fill::random, random)}) {
+        EXPECT_THROW(gpu->hold(a.matrix(), gpu->hold_rows(u.views())), InternalError);
+    }
+    const auto held = gpu->hold(a.matrix(), gpu->hold_rows(a.views()));
+    Bytes x(5 * 64), y(5 * 4);
+    EXPECT_THROW(held->multiply(x, y, 5, nullptr), InternalError);
 }
 
 TEST_F(FakeGpu, CONV_4_what_fails_at_the_start_is_bad_input) {

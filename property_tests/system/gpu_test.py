@@ -4,7 +4,7 @@ GPU is the processor (property_tests/gpu/fake_driver.cpp)."""
 import ctypes
 import unittest
 
-from slip_system import BUILD, David, Deployment
+from slip_system import BUILD, David, Deployment, SystemTest, write_checkpoint
 
 FAKE = {"LD_LIBRARY_PATH": str(BUILD / "fake_driver")}
 FAILING = FAKE | {"FAKE_CUDA_FAILS": "cuLaunchKernel:5"}
@@ -17,6 +17,11 @@ def has_driver():
     except OSError:
         return False
     return True
+
+
+def with_environment(david, environment):
+    david.program = ["env", *(f"{name}={value}" for name, value in environment.items()), *david.program]
+    return david
 
 
 class Refusals:
@@ -42,13 +47,15 @@ class NoGpu(Refusals, Deployment):
             self.refused_with({}, "the driver cannot be loaded", "libcuda.so.1")
 
 
-class GpuDavid(Refusals, Deployment):
-    """Skipped where there are no kernels."""
+class WithKernels:
+    """Skipped where there are none."""
 
     def setUp(self):
         if not HAS_KERNELS:
             self.skipTest("built without clang++-19")
 
+
+class GpuDavid(WithKernels, Refusals, Deployment):
     def test_with_a_driver_that_is_none(self):
         folder = self.folder / "none"
         folder.mkdir()
@@ -67,13 +74,13 @@ class GpuDavid(Refusals, Deployment):
     def test_LIN_4_serves_the_unsplit_models_logits(self):
         unsplit, expected = self.generate("unsplit", "--artifact", self.artifact, "--engine",
                                           "unsplit", *self.tail[:-1])
-        with self.david_with(FAKE) as david:
+        with with_environment(self.david("--gpu"), FAKE) as david:
             hybrid, logits = self.generate("hybrid", *self.charlie_command(david.endpoint)[1:-1])
         self.assertEqual(hybrid["ids"], unsplit["ids"])
         self.assertEqual(logits, expected)
 
     def test_a_gpu_that_fails_midway_ends_the_session_and_no_other(self):
-        with self.david_with(FAILING) as david:
+        with with_environment(self.david("--gpu"), FAILING) as david:
             self.slip(*self.charlie_command(david.endpoint), status=1,
                       says=["slip generate: error: the session with David failed: "])
             self.assert_served(david.endpoint)
@@ -81,11 +88,24 @@ class GpuDavid(Refusals, Deployment):
         self.assertEqual(status, 0, stderr)
         self.assertIn("GPU: cuLaunchKernel failed: CUDA_ERROR_OUT_OF_MEMORY: out of memory", stderr)
 
-    def david_with(self, environment):
-        david = David(self.artifact / "david", self.tls / "david", "--gpu")
-        david.program = ["env", *(f"{name}={value}" for name, value in environment.items()),
-                         *david.program]
-        return david
+
+class GpuDavidOfHiddenMatrices(WithKernels, SystemTest):
+    """HIDE-1: W_t, a matrix per plane, on the GPU; groups of two widths."""
+
+    def test_LIN_4_serves_the_unsplit_models_logits(self):
+        model, audit = write_checkpoint(self.folder / "model"), self.folder / "audit"
+        artifact, tls = self.folder / "artifact", self.folder / "tls"
+        self.slip("split", "--model", model, "--set", "hidden", "--audit", audit, "--out", artifact)
+        self.slip("keys", "--out", tls)
+        tail = ["--ids", "1,5,9", "--max-tokens", "8"]
+        unsplit, expected = self.generate("unsplit", "--artifact", artifact, "--engine", "unsplit",
+                                          "--audit", audit, *tail)
+        with with_environment(David(artifact / "david", tls / "david", "--gpu"), FAKE) as david:
+            hybrid, logits = self.generate(
+                "hybrid", "--artifact", artifact, "--engine", "hybrid", "--david", david.endpoint, "--tls",
+                tls / "charlie", *tail)
+        self.assertEqual(hybrid["ids"], unsplit["ids"])
+        self.assertEqual(logits, expected)
 
 
 if __name__ == "__main__":

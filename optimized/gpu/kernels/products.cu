@@ -1,5 +1,5 @@
-// David's product on a GPU: Y = W X mod L (LIN-1, MASK-3), on the tensor cores of sm_80 and later.
-// CUDA C++ for clang, which needs no CUDA installation for it; ptx.cmake embeds the PTX.
+// David's product on a GPU: Y = W X mod L (LIN-1, MASK-3, HIDE-1), on the tensor cores of sm_80 and
+// later. CUDA C++ for clang, which needs no CUDA installation for it; ptx.cmake embeds the PTX.
 //
 // The tensor cores multiply fragments of 16 x 32 bytes of W and 32 x 8 bytes of X. Of four lanes
 // that share a row of a fragment, the instruction expects lane t to hold columns 4t..4t+3 and
@@ -18,15 +18,6 @@ using Bytes = GlobalPointer<const unsigned char>;
 using Bytes16 __attribute__((vector_size(16))) = unsigned;  // four words of four bytes
 using Shared16 = Bytes16 __attribute__((address_space(3)));
 
-/// What a byte of W is. David's are signed (ENC-4); the unsigned kernels are only measured.
-#ifdef SLIP_UNSIGNED_WEIGHTS
-constexpr bool is_signed = false;
-#define W_TYPE "u8"
-#else
-constexpr bool is_signed = true;
-#define W_TYPE "s8"
-#endif
-
 DEVICE unsigned prime_of(const Work& work, unsigned vector) {
     return static_cast<unsigned>(work.primes >> vector % work.planes * 8) & 0xffU;
 }
@@ -38,17 +29,16 @@ DEVICE unsigned reduced(unsigned value, unsigned prime) {
     return rest >= prime ? rest - prime : rest;
 }
 
-/// sum mod prime, canonical: a signed sum is first made positive by a multiple of the prime.
+/// sum mod prime, canonical: the sum is first made positive by a multiple of the prime.
 DEVICE unsigned residue(int sum, unsigned prime) {
-    const unsigned shift = is_signed ? (largest_sum / prime + 1) * prime : 0;
+    const unsigned shift = (largest_sum / prime + 1) * prime;
     return reduced(static_cast<unsigned>(sum) + shift, prime);
 }
 
 /// sums += the product of two fragments. Words of W: rows g and g + 8, then both 16 columns on.
 DEVICE void multiply(int (&sums)[4], unsigned w0, unsigned w1, unsigned w2, unsigned w3,
                      unsigned x0, unsigned x1) {
-    asm("mma.sync.aligned.m16n8k32.row.col.s32." W_TYPE
-        ".u8.s32 "
+    asm("mma.sync.aligned.m16n8k32.row.col.s32.s8.u8.s32 "
         "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+r"(sums[0]), "+r"(sums[1]), "+r"(sums[2]), "+r"(sums[3])
         : "r"(w0), "r"(w1), "r"(w2), "r"(w3), "r"(x0), "r"(x1));
@@ -67,6 +57,22 @@ DEVICE unsigned warp() { return thread() / 32; }
 DEVICE unsigned block_x() { return static_cast<unsigned>(__nvvm_read_ptx_sreg_ctaid_x()); }
 DEVICE unsigned block_y() { return static_cast<unsigned>(__nvvm_read_ptx_sreg_ctaid_y()); }
 DEVICE unsigned block_z() { return static_cast<unsigned>(__nvvm_read_ptx_sreg_ctaid_z()); }
+/// Of the matrices each is multiplied by blocks of its own, and each of its splits.
+DEVICE unsigned matrix_of_block(const Work& work) { return block_z() / work.splits; }
+DEVICE unsigned split_of_block(const Work& work) { return block_z() % work.splits; }
+
+/// The product of one of the matrices. The splits' residues are still those of all of them.
+DEVICE Work of_matrix(Work work, unsigned matrix) {
+    const unsigned long long vectors = static_cast<unsigned long long>(matrix) * work.vectors;
+    const unsigned long long rows_above = static_cast<unsigned long long>(matrix) * work.rows_above;
+    const unsigned long long rows = static_cast<unsigned long long>(matrix) * work.rows;
+    work.w += rows_above * work.stride;
+    work.below += (rows - rows_above) * work.stride;
+    work.x += vectors * work.stride;
+    work.partial += vectors * work.rows;
+    work.primes >>= matrix * 8;
+    return work;
+}
 
 DEVICE Bytes16 load(Bytes from) {
     Bytes16 value;
@@ -83,22 +89,24 @@ DEVICE Bytes16 load_cached(Bytes from) {
 /// The tile of W that has a step of row_tile rows.
 DEVICE Bytes tile(const Work& work, unsigned row_tiles, unsigned at_step) {
     const unsigned long long steps = work.stride / step;
-    return work.w + (row_tiles * steps + at_step) * tile_bytes;
+    const unsigned above = work.rows_above / row_tile;
+    return row_tiles < above ? work.w + (row_tiles * steps + at_step) * tile_bytes
+                             : work.below + ((row_tiles - above) * steps + at_step) * tile_bytes;
 }
 
 /// Where a split's residues of a vector lie.
 DEVICE GlobalPointer<unsigned char> residues(const Work& work, unsigned split, unsigned vector) {
-    return work.partial +
-           (static_cast<unsigned long long>(split) * work.vectors + vector) * work.rows;
+    const unsigned long long all = static_cast<unsigned long long>(work.matrices) * work.vectors;
+    return work.partial + (split * all + vector) * work.rows;
 }
 
-/// Up to 8 vectors: one column in all its planes. W is read once, from memory to registers. The 8
-/// warps of a block share the steps of 16 rows.
+/// Up to 8 vectors: one column in all its planes, or 8 in one. W is read once, from memory to
+/// registers. The 8 warps of a block share the steps of 16 rows.
 DEVICE void multiply_narrow(const Work& work) {
     constexpr unsigned warps = narrow_threads / 32, ahead = 4;
     const unsigned g = lane() / 4, t = lane() % 4;
     const unsigned first_row = block_x() * narrow_rows;
-    const unsigned split = block_z();
+    const unsigned split = split_of_block(work);
     const unsigned begin = split * work.steps_per_split;
     const unsigned end = smaller(begin + work.steps_per_split, work.stride / step);
     const Bytes w =
@@ -227,7 +235,7 @@ DEVICE void store(const Work& work, const int (&sums)[4][tiles][4], Shared16* sh
         const unsigned of_block = unit / line_units, at = unit % line_units;
         if (first_vector + of_block >= work.vectors) return;
         auto* const line =
-            (GlobalPointer<Bytes16>)(residues(work, block_z(), first_vector + of_block));
+            (GlobalPointer<Bytes16>)(residues(work, split_of_block(work), first_vector + of_block));
         line[block_x() * line_units + at] = shared[of_block * Room<tiles>::result_units + at];
     }
 }
@@ -237,7 +245,7 @@ DEVICE void store(const Work& work, const int (&sums)[4][tiles][4], Shared16* sh
 template <unsigned tiles>
 DEVICE void multiply_wide(const Work& work, Shared16* shared) {
     constexpr unsigned stages = Room<tiles>::stages, stage_units = Room<tiles>::stage_units;
-    const unsigned begin = block_z() * work.steps_per_split;
+    const unsigned begin = split_of_block(work) * work.steps_per_split;
     const unsigned end = smaller(begin + work.steps_per_split, work.stride / step);
     const unsigned row = warp() / 2 * 64, vector = warp() % 2 * 8 * tiles;
     int sums[4][tiles][4] = {};
@@ -262,12 +270,14 @@ DEVICE void multiply_wide(const Work& work, Shared16* shared) {
     store<tiles>(work, sums, shared, row, vector);
 }
 
-KERNEL(narrow_threads, 2) narrow(Work work) { multiply_narrow(work); }
+KERNEL(narrow_threads, 2) narrow(Work work) {
+    multiply_narrow(of_matrix(work, matrix_of_block(work)));
+}
 
-#define WIDE(name, tiles, blocks)                                                   \
-    KERNEL(wide_threads, blocks) name(Work work) {                                  \
-        static SHARED Bytes16 room[Room<tiles>::stages * Room<tiles>::stage_units]; \
-        multiply_wide<tiles>(work, (Shared16*)room);                                \
+#define WIDE(name, tiles, blocks)                                                      \
+    KERNEL(wide_threads, blocks) name(Work work) {                                     \
+        static SHARED Bytes16 room[Room<tiles>::stages * Room<tiles>::stage_units];    \
+        multiply_wide<tiles>(of_matrix(work, matrix_of_block(work)), (Shared16*)room); \
     }
 WIDE(wide32, 2, 5)
 WIDE(wide64, 4, 3)
@@ -278,9 +288,12 @@ WIDE(wide128, 8, 2)
 KERNEL(join_threads, 1) join(Work work) {
     const unsigned long long unit =
         static_cast<unsigned long long>(block_x()) * join_threads + thread();
-    const unsigned long long all = static_cast<unsigned long long>(work.vectors) * work.rows;
+    const unsigned long long vectors =
+        static_cast<unsigned long long>(work.matrices) * work.vectors;
+    const unsigned long long all = vectors * work.rows;
     if (unit * join_bytes >= all) return;
-    const unsigned prime = prime_of(work, static_cast<unsigned>(unit * join_bytes / work.rows));
+    const auto vector = static_cast<unsigned>(unit * join_bytes / work.rows);
+    const unsigned prime = prime_of(of_matrix(work, vector / work.vectors), vector % work.vectors);
     unsigned sums[join_bytes] = {};
     for (unsigned split = 0; split < work.splits; ++split) {
         const Bytes16 words = load(work.partial + split * all + unit * join_bytes);

@@ -5,8 +5,7 @@ if(NOT SLIP_PTX_COMPILER)
   message(STATUS "without clang++-19 there are no kernels for GPUs; `slip david --gpu` will say so")
 endif()
 
-# Adds to TARGET the string slip::gpu::NAME, the PTX of products.cu, compiled with the definitions in
-# ARGN; "" without the compiler.
+# Adds to TARGET the string slip::gpu::NAME, the PTX of products.cu; "" without the compiler.
 function(slip_embed_ptx target name)
   set(folder ${PROJECT_SOURCE_DIR}/optimized/gpu)
   set(source ${folder}/kernels/products.cu)
@@ -21,7 +20,7 @@ function(slip_embed_ptx target name)
     add_custom_command(OUTPUT ${embedded} BYPRODUCTS ${ptx}
       COMMAND ${SLIP_PTX_COMPILER} -x cuda --cuda-device-only --cuda-gpu-arch=sm_80
         --cuda-feature=+ptx74 --cuda-path=/none -nocudainc -nocudalib -std=c++20 -O3
-        ${warnings} -I ${PROJECT_SOURCE_DIR} ${ARGN} -S ${source} -o ${ptx}
+        ${warnings} -I ${PROJECT_SOURCE_DIR} -S ${source} -o ${ptx}
       COMMAND ${embed} -DPTX=${ptx} -P ${folder}/kernels/embed.cmake
       DEPENDS ${source} ${folder}/work.hpp ${folder}/kernels/embed.cmake VERBATIM)
   else()
