@@ -34,11 +34,14 @@ install_missing() {
 }
 
 studies=ON  # whether the programs of studies are built
-# build PRESET TESTS(ON|OFF) [TARGET...]: configures and builds in build/PRESET.
+# build PRESET TESTS(ON|OFF) [TARGET...]: configures and builds in build/PRESET. What is built from nothing
+# is compiled many files together.
 build() {
-  local preset=$1 tests=$2; shift 2
+  local preset=$1 tests=$2 together=(); shift 2
+  [ -d "build/$preset" ] || together=(-DSLIP_TOGETHER=ON)
   say "building build/$preset${1:+ ($*)}"
-  cmake --preset "$preset" -DSLIP_TESTS="$tests" -DSLIP_STUDIES="$studies" >"build/$preset.configure.log" 2>&1 ||
+  cmake --preset "$preset" "${together[@]}" -DSLIP_TESTS="$tests" -DSLIP_STUDIES="$studies" \
+    >"build/$preset.configure.log" 2>&1 ||
     { cat "build/$preset.configure.log"; return 1; }
   cmake --build "build/$preset" ${1:+--target "$@"}
 }

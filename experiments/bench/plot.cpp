@@ -16,7 +16,7 @@
 namespace slip::bench {
 namespace {
 
-constexpr double line_height = 24, bar_left = 300, bar_width = 320, width = 820;
+constexpr double line_height = 24, bar_left = 300, bar_width = 320, picture_width = 820;
 
 std::string escaped(const std::string& text) {
     std::string result;
@@ -83,7 +83,7 @@ public:
     }
     std::string svg() const {
         std::ostringstream text;
-        text << "<svg xmlns='http://www.w3.org/2000/svg' width='" << width << "' height='"
+        text << "<svg xmlns='http://www.w3.org/2000/svg' width='" << picture_width << "' height='"
              << y_ + 10 << "' font-family='sans-serif' font-size='13'>\n"
              << "<rect width='100%' height='100%' fill='white'/>\n"
              << body_.str() << "</svg>\n";

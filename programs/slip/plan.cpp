@@ -17,6 +17,7 @@
 #include "optimized/import/tokenizer.hpp"
 #include "programs/slip/command.hpp"
 #include "programs/slip/options.hpp"
+#include "programs/slip/plan_flags.hpp"
 #include "programs/slip/printable.hpp"
 #include "programs/slip/progress.hpp"
 #include "slip/error.hpp"
@@ -26,7 +27,6 @@ namespace slip::tool {
 namespace {
 
 constexpr std::array<const char*, 3> targets{"offload", "leakage", "as-uniform"};
-constexpr std::uint64_t largest_rank = std::uint64_t{1} << 20;  // PARAM-3
 
 /// Throws BadInput unless exactly one target was given. Opens no file.
 void require_target(const Options& options) {

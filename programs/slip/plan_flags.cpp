@@ -14,8 +14,6 @@
 namespace slip::tool {
 namespace {
 
-constexpr std::uint64_t largest_rank = std::uint64_t{1} << 20;  // PARAM-3
-
 Plan read_plan_of(const std::string& file) {
     if (file != "-") return read_plan(file);
     const std::string text(std::istreambuf_iterator<char>(std::cin), {});

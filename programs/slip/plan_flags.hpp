@@ -1,12 +1,15 @@
 // Which layers are split, and at which rank, on the command line.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 
 #include "programs/slip/options.hpp"
 #include "slip/plan.hpp"
 
 namespace slip::tool {
+
+inline constexpr std::uint64_t largest_rank = std::uint64_t{1} << 20;  // PARAM-3
 
 /// Declares --plan, --rank and --blocks.
 void add_plan_flags(Options& options);

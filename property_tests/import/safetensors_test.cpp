@@ -56,7 +56,7 @@ std::string refusal_of(const std::string& contents) {
     return refusal([&] { SafetensorsFile{path}; });
 }
 
-void expect_refused(const std::string& contents, const std::string& because) {
+void expect_file_refused(const std::string& contents, const std::string& because) {
     const std::string message = refusal_of(contents);
     EXPECT_NE(message.find("hostile.safetensors"), std::string::npos) << message;
     EXPECT_NE(message.find(because), std::string::npos) << message;
@@ -146,17 +146,17 @@ TEST(Safetensors, the_writer_insists_on_exactly_the_declared_bytes) {
 constexpr const char* entry = R"("x":{"dtype":"I8","shape":[4],"data_offsets":[0,4]})";
 
 TEST(Safetensors, hostile_lengths_are_refused) {
-    expect_refused("", "is empty");
-    expect_refused("1234567", "too short");
-    expect_refused(std::string(8, '\xff') + "{}", "the limit is 100000000");
+    expect_file_refused("", "is empty");
+    expect_file_refused("1234567", "too short");
+    expect_file_refused(std::string(8, '\xff') + "{}", "the limit is 100000000");
     std::string too_long = file_with("{}", "");
     too_long[0] = 3;
-    expect_refused(too_long, "longer than the file");
+    expect_file_refused(too_long, "longer than the file");
     std::string over_limit(8, '\0');
     const std::uint64_t length = 100'000'001;
     std::memcpy(over_limit.data(), &length, 8);
-    expect_refused(over_limit + "{}", "the limit is 100000000");
-    expect_refused(file_with("", ""), "does not begin with '{'");
+    expect_file_refused(over_limit + "{}", "the limit is 100000000");
+    expect_file_refused(file_with("", ""), "does not begin with '{'");
 }
 
 TEST(Safetensors, hostile_json_is_refused) {
@@ -167,20 +167,20 @@ TEST(Safetensors, hostile_json_is_refused) {
     for (const std::string& header : {"{}\0"s, "{}\0 "s, "{} \0{}"s, "{}{}"s}) {
         EXPECT_NE(refusal_of(file_with(header, "")), "accepted") << header;  // MODEL-7
     }
-    expect_refused(file_with("\xef\xbb\xbf{}", ""), "does not begin with '{'");
-    expect_refused(file_with(R"({"x":7})", ""), "expected an object");
-    expect_refused(file_with(R"({"__metadata__":{"a":1}})", ""), "expected a string");
-    expect_refused(file_with(R"({"__metadata__":[]})", ""), "expected an object");
+    expect_file_refused(file_with("\xef\xbb\xbf{}", ""), "does not begin with '{'");
+    expect_file_refused(file_with(R"({"x":7})", ""), "expected an object");
+    expect_file_refused(file_with(R"({"__metadata__":{"a":1}})", ""), "expected a string");
+    expect_file_refused(file_with(R"({"__metadata__":[]})", ""), "expected an object");
     const std::string twice = "{" + std::string(entry) + "," + entry + "}";
-    expect_refused(file_with(twice, "abcd"), "\"x\" stands twice");
-    expect_refused(
+    expect_file_refused(file_with(twice, "abcd"), "\"x\" stands twice");
+    expect_file_refused(
         file_with(R"({"x":{"dtype":"I8","dtype":"I8","shape":[4],"data_offsets":[0,4]}})", "abcd"),
         "\"dtype\" stands twice");
     // Names that differ as text and are equal after unescaping.
-    expect_refused(file_with(R"({"x":{"dtype":"I8","shape":[0],"data_offsets":[0,0]},)"
-                             R"("\u0078":{"dtype":"I8","shape":[0],"data_offsets":[0,0]}})",
-                             ""),
-                   "\"x\" stands twice");
+    expect_file_refused(file_with(R"({"x":{"dtype":"I8","shape":[0],"data_offsets":[0,0]},)"
+                                  R"("\u0078":{"dtype":"I8","shape":[0],"data_offsets":[0,0]}})",
+                                  ""),
+                        "\"x\" stands twice");
     // Depth must cost no stack.
     EXPECT_NE(refusal_of(file_with("{\"x\":" + std::string(1'000'000, '['), "")), "accepted");
 }
@@ -232,7 +232,7 @@ TEST(Safetensors, hostile_descriptions_are_refused) {
     };
     for (const auto& [description, because] : cases) {
         SCOPED_TRACE(description);
-        expect_refused(with(description), because);
+        expect_file_refused(with(description), because);
     }
 }
 
@@ -246,15 +246,15 @@ TEST(Safetensors, tensors_must_tile_the_data) {
     };
     EXPECT_EQ(refusal_of(two("0,2", "2,4", "abcd")), "accepted");
     EXPECT_EQ(refusal_of(two("2,4", "0,2", "abcd")), "accepted");
-    expect_refused(two("0,2", "1,3", "abc"), "without gap or overlap");
-    expect_refused(two("0,2", "0,2", "ab"), "without gap or overlap");
-    expect_refused(two("0,2", "3,5", "abcde"), "without gap or overlap");
-    expect_refused(two("1,3", "3,5", "abcde"), "without gap or overlap");
-    expect_refused(two("0,2", "2,4", "abc"), "of the data, which has 3");
-    expect_refused(two("0,2", "2,4", "abcde"), "of the data, which has 5");
-    expect_refused(two("0,2", "18446744073709551614,18446744073709551616", "abcd"),
-                   "integers from 0 on");
-    expect_refused(file_with("{}", "a"), "of the data, which has 1");
+    expect_file_refused(two("0,2", "1,3", "abc"), "without gap or overlap");
+    expect_file_refused(two("0,2", "0,2", "ab"), "without gap or overlap");
+    expect_file_refused(two("0,2", "3,5", "abcde"), "without gap or overlap");
+    expect_file_refused(two("1,3", "3,5", "abcde"), "without gap or overlap");
+    expect_file_refused(two("0,2", "2,4", "abc"), "of the data, which has 3");
+    expect_file_refused(two("0,2", "2,4", "abcde"), "of the data, which has 5");
+    expect_file_refused(two("0,2", "18446744073709551614,18446744073709551616", "abcd"),
+                        "integers from 0 on");
+    expect_file_refused(file_with("{}", "a"), "of the data, which has 1");
 }
 
 /// Whatever one byte of a file becomes, reading either works or gives BadInput.

@@ -17,7 +17,7 @@ namespace {
 using Eigen::Index;
 using Eigen::MatrixXd;
 
-MatrixXd any_weights(Index m, Index n) {
+MatrixXd any_real_weights(Index m, Index n) {
     std::mt19937 generator(*rc::gen::arbitrary<std::uint32_t>());
     MatrixXd W(m, n);
     for (double& entry : W.reshaped()) {
@@ -74,9 +74,9 @@ std::vector<ConvolutionLayer> any_convolutions() {
     const ConvolutionShape first{5, 5, 1, 3, 3, 2, 1, 1};
     const ConvolutionShape second{5, 5, 2, 2, 2, 3, 2, 0};
     const ConvolutionShape last{2, 2, 3, 2, 2, 4};
-    return {{first, any_weights(2, 9), 3},
-            {second, any_weights(3, 8), 0},
-            {last, any_weights(4, 12), 1}};
+    return {{first, any_real_weights(2, 9), 3},
+            {second, any_real_weights(3, 8), 0},
+            {last, any_real_weights(4, 12), 1}};
 }
 
 RC_GTEST_PROP(Networks, MODEL_1_and_CNN_2_a_convolutional_network, ()) {
@@ -148,7 +148,9 @@ TEST(Networks, CNN_2_layers_must_fit) {
 
 /// One block with two heads on d = 4: query and gate sensitive, the rest David's alone.
 TransformerWeights any_transformer() {
-    const auto weight = [](Index m, Index n, int k) { return decompose(any_weights(m, n), k); };
+    const auto weight = [](Index m, Index n, int k) {
+        return decompose(any_real_weights(m, n), k);
+    };
     return {{weight(4, 4, 1), weight(4, 4, 0), {weight(2, 4, 0), weight(2, 4, 1)}},
             weight(4, 4, 0),
             weight(6, 4, 2),
