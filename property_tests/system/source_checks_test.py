@@ -145,7 +145,8 @@ class Tidy(CheckCase):
 
     def setUp(self):
         super().setUp()
-        shutil.copy(ROOT / "tools/tidy", self.root / "tools")
+        for tool in ("tidy", "compiled.py"):
+            shutil.copy(ROOT / "tools" / tool, self.root / "tools")
         shutil.copy(ROOT / ".clang-tidy", self.root)
         self.write("optimized/base/c.hpp", "#pragma once\n")
         self.write("optimized/base/c.cpp", '#include "optimized/base/c.hpp"\n')
@@ -192,6 +193,22 @@ class Tidy(CheckCase):
         self.commit()
         self.write("optimized/base/d.cpp", self.DEFECT)
         self.assertEqual(self.tidy()[:2], (1, 2))
+
+    @unittest.skipUnless(shutil.which("clang-tidy-19"), "clang-tidy-19 is not installed")
+    def test_files_that_are_compiled_together_are_read_one_by_one(self):
+        together = self.root / "build/Unity/unity_0_cxx.cxx"
+        self.write("build/Unity/unity_0_cxx.cxx", "".join(
+            f'#include "{self.root}/optimized/base/{name}.cpp"\n' for name in ("c", "d")))
+        self.write("build/build.ninja", self.NINJA.split("build c.o")[0] + f"build c.o: cc {together}\n")
+        self.write("build/compile_commands.json", json.dumps(
+            [{"directory": str(self.root / "build"), "file": str(together),
+              "command": f"c++ -I .. -c {together} -o c.o"}]))
+        self.run_in(self.root / "build", "ninja")
+        self.assertEqual(self.tidy("--all")[:2], (0, 2))
+        self.write("optimized/base/d.cpp", self.DEFECT)
+        status, number, text = self.tidy()
+        self.assertEqual((status, number), (1, 1), text)
+        self.assertIn("d.cpp", text)
 
 
 class Mutants(CheckCase):
