@@ -138,8 +138,9 @@ MatrixXd weights_on(const Setting& setting, const Grid& grid) {
 Index same(const VectorXd& a, const VectorXd& b) { return (a.array() == b.array()).count(); }
 
 /// What a split of the matrix gives away.
-Outcome attack(const Setting& setting, const Grid& grid, const MatrixXd& W) {
-    const SplitMatrix split = split_matrix(W, static_cast<std::size_t>(grid.rank));
+Outcome attack(const Setting& setting, const Grid& grid, const MatrixXd& W,
+               Splitter splitter = paper_split) {
+    const SplitMatrix split = splitter(W, static_cast<std::size_t>(grid.rank));
     const MatrixXd visible = split.davids_part();
     const GridAttack attacker(split.W_D, grid);
     const Index rows = setting.full ? W.rows() : grid.significand_bits > 0 ? 12 : 48;
@@ -159,6 +160,11 @@ Outcome attack(const Setting& setting, const Grid& grid, const MatrixXd& W) {
 
 Outcome without_detection(const Setting& setting, const Grid& grid) {
     return attack(setting, grid, weights_on(setting, grid));
+}
+
+/// The hidden split takes any grid: rows are rounded anew, and noise is added.
+Outcome hidden(const Setting& setting, const Grid& grid) {
+    return attack(setting, grid, weights_on(setting, grid), hidden_split);
 }
 
 Outcome with_detection(const Setting& setting, const Grid& grid) {
@@ -183,5 +189,12 @@ Outcome eight_bit_grid_product(const Setting& setting) {
 }
 Outcome q8_0_grid_product(const Setting& setting) { return with_detection(setting, q8_0); }
 Outcome bf16_grid_product(const Setting& setting) { return with_detection(setting, bf16); }
+
+Outcome ternary_grid_hidden(const Setting& setting) { return hidden(setting, ternary); }
+Outcome four_bit_grid_hidden(const Setting& setting) { return hidden(setting, four_bits); }
+Outcome fp8_grid_hidden(const Setting& setting) { return hidden(setting, fp8); }
+Outcome eight_bit_grid_hidden(const Setting& setting) { return hidden(setting, eight_bits); }
+Outcome q8_0_grid_hidden(const Setting& setting) { return hidden(setting, q8_0); }
+Outcome bf16_grid_hidden(const Setting& setting) { return hidden(setting, bf16); }
 
 }  // namespace slip::attacks

@@ -21,9 +21,9 @@ MatrixXd random_matrix(Index rows, Index cols, std::mt19937_64& random) {
 }
 
 /// 1 minus the mean squared cosine between the hidden span of the shorter side and the estimate.
-double span_error(const MatrixXd& W, std::size_t k) {
+double span_error(const MatrixXd& W, std::size_t k, Splitter split) {
     const bool rows_are_longer = W.rows() >= W.cols();
-    const MatrixXd W_D = split_matrix(W, k).W_D;
+    const MatrixXd W_D = split(W, k).W_D;
     const auto rank = static_cast<Index>(k);
     const MatrixXd estimate = smallest_inputs(rows_are_longer ? W_D : W_D.transpose(), rank);
     const RowMajor weights = W.cast<float>();
@@ -36,9 +36,7 @@ double span_error(const MatrixXd& W, std::size_t k) {
     return 1 - (estimate.transpose() * hidden).squaredNorm() / static_cast<double>(rank);
 }
 
-}  // namespace
-
-Outcome spans_product(const Setting& setting) {
+Outcome spans(const Setting& setting, Splitter split) {
     constexpr std::size_t k = 4;
     double sum = 0, worst = 0;
     std::uint64_t matrices = 0;
@@ -47,22 +45,21 @@ Outcome spans_product(const Setting& setting) {
              {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj",
               "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"}) {
             const std::string name = "model.layers." + std::to_string(block) + "." + layer;
-            const double error = span_error(weights_of(setting, name), k);
+            const double error = span_error(weights_of(setting, name), k, split);
             sum += error;
             worst = std::max(worst, error);
             ++matrices;
         }
     }
     return {sum / static_cast<double>(matrices), 0.2, matrices,
-            "k = 4, W_D of 8 bits, worst of " + std::to_string(matrices) +
-                " matrices: " + figure(worst)};
+            "k = 4, worst of " + std::to_string(matrices) + " matrices: " + figure(worst)};
 }
 
 // ---- a layer oracle: row i of W is s W_D[i] + y V^T with k + 1 unknowns, so k + 1 inputs suffice
 
-Outcome layer_oracle_product(const Setting& setting) {
+Outcome layer_oracle(const Setting& setting, Splitter splitter) {
     const Index k = 4;
-    const SplitMatrix split = split_matrix(weights_of(setting, tall), static_cast<std::size_t>(k));
+    const SplitMatrix split = splitter(weights_of(setting, tall), static_cast<std::size_t>(k));
     std::mt19937_64 random(setting.seed);
     const MatrixXd inputs = random_matrix(split.W.cols(), k + 4, random);
     const MatrixXd outputs = split.W * inputs;
@@ -83,16 +80,14 @@ Outcome layer_oracle_product(const Setting& setting) {
 // ---- two splits with random components, of one matrix or of two fine-tunes of it: what one hides
 // the other shows
 
-namespace {
-
 constexpr Index hidden_components = 16;
 
-SplitMatrix split_at_random(const MatrixXd& W, std::mt19937_64& random) {
+SplitMatrix split_at_random(const MatrixXd& W, std::size_t rank) {
+    std::random_device random;
     SelectionSeed seed;
     for (auto& byte : seed) byte = static_cast<std::uint8_t>(random());
     return split_matrix(
-        W, hidden_components,
-        {.strategy = Strategy::rcs, .random = splitting::selection_stream(seed, 0)});
+        W, rank, {.strategy = Strategy::rcs, .random = splitting::selection_stream(seed, 0)});
 }
 
 /// The distance to the first matrix, over the norm of Charlie's part of it, of its W_D with the
@@ -120,52 +115,52 @@ MatrixXd simulated_tune(const MatrixXd& W, std::mt19937_64& random) {
     return W + 0.1 * W.norm() / adapter.norm() * adapter;
 }
 
-}  // namespace
-
-Outcome two_artifacts_product(const Setting& setting) {
+Outcome two_artifacts(const Setting& setting, Splitter split) {
     const MatrixXd W = weights_of(setting, tall);
-    std::mt19937_64 random(setting.seed);
     const std::uint64_t pairs = setting.full ? 50 : 10;
     double sum = 0, best = 1, worst = 0;
     for (std::uint64_t pair = 0; pair < pairs; ++pair) {
-        const SplitMatrix first = split_at_random(W, random);
-        const double error = error_from_two(first, split_at_random(W, random));
+        const double error =
+            error_from_two(split(W, hidden_components), split(W, hidden_components));
         sum += error;
         best = std::min(best, error);
         worst = std::max(worst, error);
     }
     return {sum / static_cast<double>(pairs), 0.5, 2 * pairs,
-            "RCS twice, k = 16 of 192; row scales left aside; of " + std::to_string(pairs) +
+            "k = 16 of 192, drawn twice; row scales left aside; of " + std::to_string(pairs) +
                 " pairs of splits " + figure(best) + " to " + figure(worst) +
                 ": what both hide is missing"};
 }
 
-Outcome tuned_versions_product(const Setting& setting) {
+/// `other`: a split to compare with.
+Outcome tuned_versions(const Setting& setting, Splitter split, Splitter other,
+                       const std::string& note) {
     const MatrixXd base = weights_of(setting, tall);
     std::mt19937_64 random(setting.seed);
     const std::uint64_t pairs = setting.full ? 50 : 10;
-    double sum = 0, by_lsc = 0;
+    double sum = 0, of_other = 0;
     for (std::uint64_t pair = 0; pair < pairs; ++pair) {
         const MatrixXd first = simulated_tune(base, random), second = simulated_tune(base, random);
-        const SplitMatrix split = split_at_random(first, random);
-        sum += error_from_two(split, split_at_random(second, random));
-        by_lsc += error_from_two(split_matrix(first, hidden_components),
-                                 split_matrix(second, hidden_components));
+        const auto error = [&](Splitter of) {
+            return error_from_two(of(first, hidden_components), of(second, hidden_components));
+        };
+        sum += error(split);
+        of_other += error(other);
     }
     const auto count = static_cast<double>(pairs);
     return {sum / count, 0.5, 2 * pairs,
-            "pairs of simulated fine-tunes of one base, RCS, k = 16 of 192; LSC of both: " +
-                figure(by_lsc / count)};
+            "pairs of simulated fine-tunes of one base, k = 16 of 192; " + note +
+                figure(of_other / count)};
 }
 
 // ---- a public base: the rows of W_D give the difference, the base gives the hidden part
 
-Outcome public_base_product(const Setting& setting) {
+Outcome public_base(const Setting& setting, Splitter splitter) {
     const Index k = 4;
     const MatrixXd base = weights_of(setting, tall);
     std::mt19937_64 random(setting.seed);
     const MatrixXd tuned = simulated_tune(base, random);
-    const SplitMatrix split = split_matrix(tuned, static_cast<std::size_t>(k));
+    const SplitMatrix split = splitter(tuned, static_cast<std::size_t>(k));
     const MatrixXd V = smallest_inputs(split.W_D, k);
     const MatrixXd base_outside = base - base * V * V.transpose();
     MatrixXd found(base.rows(), base.cols());
@@ -180,9 +175,9 @@ Outcome public_base_product(const Setting& setting) {
 
 // ---- a tied head: David's part of lm_head is the embedding
 
-Outcome tied_head_product(const Setting& setting) {
+Outcome tied_head(const Setting& setting, Splitter split) {
     const MatrixXd embedding = weights_of(setting, "model.embed_tokens");
-    const SplitMatrix head = split_matrix(embedding, 0);
+    const SplitMatrix head = split(embedding, 0);
     double error = 0;
     for (Index i = 0; i < embedding.rows(); ++i) {
         error += distance_up_to_factor(head.W_D.row(i), embedding.row(i), embedding.row(i));
@@ -190,5 +185,28 @@ Outcome tied_head_product(const Setting& setting) {
     return {error / static_cast<double>(embedding.rows()), 0.05, 1,
             "rank 0, as plans have it that do not name lm_head"};
 }
+
+}  // namespace
+
+Outcome spans_product(const Setting& setting) { return spans(setting, paper_split); }
+Outcome spans_hidden(const Setting& setting) { return spans(setting, hidden_split); }
+Outcome layer_oracle_product(const Setting& setting) { return layer_oracle(setting, paper_split); }
+Outcome layer_oracle_hidden(const Setting& setting) { return layer_oracle(setting, hidden_split); }
+Outcome two_artifacts_product(const Setting& setting) {
+    return two_artifacts(setting, split_at_random);
+}
+Outcome two_artifacts_hidden(const Setting& setting) {
+    return two_artifacts(setting, hidden_split);
+}
+Outcome tuned_versions_product(const Setting& setting) {
+    return tuned_versions(setting, split_at_random, paper_split, "RCS; LSC of both: ");
+}
+Outcome tuned_versions_hidden(const Setting& setting) {
+    return tuned_versions(setting, hidden_split, split_at_random, "RCS of both: ");
+}
+Outcome public_base_product(const Setting& setting) { return public_base(setting, paper_split); }
+Outcome public_base_hidden(const Setting& setting) { return public_base(setting, hidden_split); }
+Outcome tied_head_product(const Setting& setting) { return tied_head(setting, paper_split); }
+Outcome tied_head_hidden(const Setting& setting) { return tied_head(setting, hidden_split); }
 
 }  // namespace slip::attacks

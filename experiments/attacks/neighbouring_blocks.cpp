@@ -23,9 +23,9 @@ std::string name_of(int block, const char* layer) {
 /// The distance of the best guess to Charlie's part over its norm, guesses being the same matrix of
 /// `others`. The attacker is given the row scales and the best factor of each guess, so he is
 /// stronger than he could be.
-double guess(const Setting& setting, int block, const char* layer,
+double guess(const Setting& setting, Splitter splitter, int block, const char* layer,
              std::initializer_list<int> others) {
-    const SplitMatrix split = split_matrix(weights_of(setting, name_of(block, layer)), k);
+    const SplitMatrix split = splitter(weights_of(setting, name_of(block, layer)), k);
     const MatrixXd R = split.davids_part();
     const MatrixXd hidden = split.W - R;
     const Index visible = std::min(R.rows(), R.cols()) - static_cast<Index>(k);
@@ -40,9 +40,7 @@ double guess(const Setting& setting, int block, const char* layer,
     return best;
 }
 
-}  // namespace
-
-Outcome neighbouring_blocks_product(const Setting& setting) {
+Outcome neighbouring_blocks(const Setting& setting, Splitter split) {
     static constexpr const char* layers[] = {
         "self_attn.q_proj", "self_attn.v_proj", "self_attn.k_proj", "self_attn.o_proj",
         "mlp.gate_proj",    "mlp.up_proj",      "mlp.down_proj"};
@@ -52,7 +50,7 @@ Outcome neighbouring_blocks_product(const Setting& setting) {
     std::string best_name;
     for (int block = 1; block <= last_block; ++block) {
         for (int type = 0; type < types; ++type) {
-            const double error = guess(setting, block, layers[type], {block - 1, block + 1});
+            const double error = guess(setting, split, block, layers[type], {block - 1, block + 1});
             sum += error;
             if (error < best) best_name = name_of(block, layers[type]);
             best = std::min(best, error);
@@ -62,7 +60,16 @@ Outcome neighbouring_blocks_product(const Setting& setting) {
     return {sum / matrices, 0.5, static_cast<std::uint64_t>(matrices),
             "k = " + std::to_string(k) + "; nearest: " + best_name + ", " + figure(best) +
                 "; the matrix itself as the guess would give " +
-                figure(guess(setting, 1, layers[0], {1}))};
+                figure(guess(setting, split, 1, layers[0], {1}))};
+}
+
+}  // namespace
+
+Outcome neighbouring_blocks_product(const Setting& setting) {
+    return neighbouring_blocks(setting, paper_split);
+}
+Outcome neighbouring_blocks_hidden(const Setting& setting) {
+    return neighbouring_blocks(setting, hidden_split);
 }
 
 }  // namespace slip::attacks

@@ -41,6 +41,13 @@ inline Eigen::MatrixXd weights_of(const Setting& setting, const std::string& ten
         .cast<double>();
 }
 
+/// How a matrix is split, Charlie's part being of this rank.
+using Splitter = SplitMatrix (*)(const Eigen::MatrixXd& W, std::size_t rank);
+
+/// The hidden split, which has no rank: W_D is A, lifted. The attacker is told the norms of W's
+/// rows, to which `steps` scale it.
+SplitMatrix hidden_split(const Eigen::MatrixXd& W, std::size_t rank);
+
 inline SplitMatrix split_matrix(const Eigen::MatrixXd& W, std::size_t rank,
                                 const splitting::Method& method = {}) {
     const RowMajor weights = W.cast<float>();
@@ -55,6 +62,10 @@ inline SplitMatrix split_matrix(const Eigen::MatrixXd& W, std::size_t rank,
         }
     }
     return result;
+}
+
+inline SplitMatrix paper_split(const Eigen::MatrixXd& W, std::size_t rank) {
+    return split_matrix(W, rank);
 }
 
 }  // namespace slip::attacks

@@ -65,8 +65,8 @@ private:
 /// W, or its transpose if that is longer than wide, as its split leaves it to David, who is told
 /// the row scales.
 struct Exposed {
-    explicit Exposed(const MatrixXd& W) {
-        const SplitMatrix split = split_matrix(W, k);
+    Exposed(const MatrixXd& W, Splitter splitter) {
+        const SplitMatrix split = splitter(W, k);
         R = split.davids_part();
         hidden = W - R;
         if (W.rows() < W.cols()) {
@@ -114,14 +114,14 @@ double exponent(std::size_t number) {
 /// What is attacked, and what the attacker learns the exponent from.
 using Pair = std::pair<MatrixXd, MatrixXd>;
 
-Outcome guess(const std::vector<Pair>& pairs) {
+Outcome guess(const std::vector<Pair>& pairs, Splitter split) {
     double sum = 0, nearest = 1, best = 0;
     double least_exponent = rising.back(), largest_exponent = 0;
     for (const auto& [attacked, whole] : pairs) {
-        const std::vector<double> lesson = Exposed(whole).errors();
+        const std::vector<double> lesson = Exposed(whole, split).errors();
         const auto chosen = static_cast<std::size_t>(
             std::min_element(lesson.begin(), lesson.end()) - lesson.begin());
-        const std::vector<double> errors = Exposed(attacked).errors();
+        const std::vector<double> errors = Exposed(attacked, split).errors();
         sum += errors[chosen];
         nearest = std::min(nearest, errors[chosen]);
         best += *std::min_element(errors.begin(), errors.end());
@@ -135,22 +135,8 @@ Outcome guess(const std::vector<Pair>& pairs) {
                 "; with the best exponent of each matrix " + figure(best / count)};
 }
 
-}  // namespace
-
-/// Weights as they are drawn before training: uniform, with a bound that the prior knows.
-Outcome weight_prior_twin(const Setting& setting) {
-    std::mt19937_64 random(setting.seed);
-    std::uniform_real_distribution<double> uniform(-1, 1);
-    const auto draw = [&] {
-        return MatrixXd::NullaryExpr(512, 192, [&] { return uniform(random); });
-    };
-    std::vector<Pair> pairs;
-    for (int i = 0; i < (setting.full ? 6 : 1); ++i) pairs.emplace_back(draw(), draw());
-    return guess(pairs);
-}
-
 /// Trained weights; the exponent is learnt from the same matrix of the next block.
-Outcome weight_prior_product(const Setting& setting) {
+Outcome weight_prior(const Setting& setting, Splitter split) {
     static constexpr const char* layers[] = {
         "mlp.gate_proj",    "mlp.down_proj",    "mlp.up_proj",     "self_attn.q_proj",
         "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj"};
@@ -164,7 +150,24 @@ Outcome weight_prior_product(const Setting& setting) {
             pairs.emplace_back(weights(block), weights(block + 1));
         }
     }
-    return guess(pairs);
+    return guess(pairs, split);
 }
+
+}  // namespace
+
+/// Weights as they are drawn before training: uniform, with a bound that the prior knows.
+Outcome weight_prior_twin(const Setting& setting) {
+    std::mt19937_64 random(setting.seed);
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    const auto draw = [&] {
+        return MatrixXd::NullaryExpr(512, 192, [&] { return uniform(random); });
+    };
+    std::vector<Pair> pairs;
+    for (int i = 0; i < (setting.full ? 6 : 1); ++i) pairs.emplace_back(draw(), draw());
+    return guess(pairs, paper_split);
+}
+
+Outcome weight_prior_product(const Setting& setting) { return weight_prior(setting, paper_split); }
+Outcome weight_prior_hidden(const Setting& setting) { return weight_prior(setting, hidden_split); }
 
 }  // namespace slip::attacks

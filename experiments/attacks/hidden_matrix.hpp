@@ -1,0 +1,65 @@
+// A matrix of the model as the hidden split has it (HIDE-1).
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <random>
+#include <span>
+#include <vector>
+
+#include "experiments/attacks/lattice_messages.hpp"
+#include "experiments/attacks/split_matrix.hpp"
+#include "optimized/base/hidden_widths.hpp"
+#include "optimized/protocol/weight_secrets.hpp"
+#include "optimized/split/hidden_matrix.hpp"
+
+namespace slip::attacks {
+
+/// A matrix as the owner hides it, and the E that he drew.
+class HiddenMatrix {
+public:
+    HiddenMatrix(const RowMajor& W, std::mt19937_64& random)
+        : model_{.n = static_cast<std::size_t>(W.cols()), .entries = {}, .row_scale = {}} {
+        model_.append(view_of(W));
+        const auto seed = drawn_bytes<masks::PublicMatrix::Seed>(random);
+        const auto secret = drawn_bytes<std::array<std::uint8_t, 32>>(random);
+        common_ = std::make_unique<splitting::PublicOfWidth>(hidden_set(), seed, n());
+        const auto key = splitting::hiding_key(hidden_set(), secret, seed, 0, model_);
+        A_.resize(hidden_set().planes * m() * n());
+        splitting::hide(
+            *common_, model_, key.span(), secret, 1, [&](const splitting::HiddenRows& rows) {
+                for (std::size_t p = 0; p < hidden_set().planes; ++p) {
+                    std::copy_n(rows.davids.data() + p * rows.count * n(), rows.count * n(),
+                                A_.data() + (p * m() + rows.first) * n());
+                }
+            });
+        protocol::WeightStreams streams(hidden_set(), key.span());
+        E_.resize(m() * n());
+        for (std::size_t i = 0; i < m(); ++i) {
+            streams.weight_error(i, std::span(E_).subspan(i * n(), n()));
+        }
+    }
+
+    std::size_t m() const { return model_.rows(); }
+    std::size_t n() const { return model_.n; }
+    std::span<const std::int16_t> integer_row(std::size_t i) const { return model_.view().row(i); }
+    std::span<const std::int8_t> noise_row(std::size_t i) const {
+        return std::span(E_).subspan(i * n(), n());
+    }
+    std::span<const std::int8_t> davids_row(std::size_t i, std::size_t p) const {
+        return std::span(A_).subspan((p * m() + i) * n(), n());
+    }
+    std::span<const std::int8_t> public_row(std::size_t l, std::size_t p) const {
+        return common_->plane(p).row(l);
+    }
+    std::int64_t tau() const { return static_cast<std::int64_t>(base::tau_at(hidden_set(), n())); }
+
+private:
+    splitting::HiddenModel model_;
+    std::unique_ptr<splitting::PublicOfWidth> common_;
+    std::vector<std::int8_t> A_, E_;
+};
+
+}  // namespace slip::attacks
