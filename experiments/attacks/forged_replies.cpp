@@ -42,19 +42,32 @@ Outcome composite_modulus_twin(const Setting& setting) {
     return rejected_share(rejected, tries, 0.75, "L = 65536, one combination modulo L");
 }
 
+namespace {
+
 /// Errors that are 0 modulo every prime but one, and there anything: where the check is weakest.
-Outcome composite_modulus_product(const Setting& setting) {
-    const ProductCheck check(victim_of(setting), setting.seed);
+Outcome one_prime_wrong(const ProductCheck& check) {
     std::uint64_t rejected = 0;
     std::uint64_t tries = 0;
-    for (std::size_t p = 0; p < planes; ++p) {
+    for (std::size_t p = 0; p < check.planes_of_set(); ++p) {
         const std::uint64_t prime = base::parameters::primes[p];
         for (std::uint64_t amount = 1; amount < prime; ++amount, ++tries) {
-            rejected += !check.accepts(one_entry(check.rows(), amount * (modulus / prime)));
+            rejected +=
+                !check.accepts(one_entry(check.rows(), amount * (check.modulus_of_set() / prime)));
         }
     }
-    return rejected_share(rejected, tries, 0.75,
-                          "L = " + std::to_string(modulus) + ", eight combinations per prime");
+    return rejected_share(
+        rejected, tries, 0.75,
+        "L = " + std::to_string(check.modulus_of_set()) + ", eight combinations per prime");
+}
+
+}  // namespace
+
+Outcome composite_modulus_product(const Setting& setting) {
+    return one_prime_wrong(ProductCheck(victim_of(setting), setting.seed));
+}
+
+Outcome composite_modulus_hidden(const Setting& setting) {
+    return one_prime_wrong(ProductCheck(hidden_o_proj(setting), setting.seed));
 }
 
 // ---- one combination that is kept: of the errors (x, 1) exactly one passes

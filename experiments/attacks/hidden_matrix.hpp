@@ -26,10 +26,11 @@ public:
         const auto seed = drawn_bytes<masks::PublicMatrix::Seed>(random);
         const auto secret = drawn_bytes<std::array<std::uint8_t, 32>>(random);
         common_ = std::make_unique<splitting::PublicOfWidth>(hidden_set(), seed, n());
+        check_seed_ = drawn_bytes<std::array<std::uint8_t, 32>>(random);
         const auto key = splitting::hiding_key(hidden_set(), secret, seed, 0, model_);
         A_.resize(hidden_set().planes * m() * n());
-        splitting::hide(
-            *common_, model_, key.span(), secret, 1, [&](const splitting::HiddenRows& rows) {
+        companions_ = splitting::hide(
+            *common_, model_, key.span(), check_seed_, 1, [&](const splitting::HiddenRows& rows) {
                 for (std::size_t p = 0; p < hidden_set().planes; ++p) {
                     std::copy_n(rows.davids.data() + p * rows.count * n(), rows.count * n(),
                                 A_.data() + (p * m() + rows.first) * n());
@@ -54,11 +55,24 @@ public:
     std::span<const std::int8_t> public_row(std::size_t l, std::size_t p) const {
         return common_->plane(p).row(l);
     }
+    /// W_t, as David multiplies by it.
+    kernels::GroupWeights davids_weights() const {
+        std::vector<kernels::WeightMatrix> a, u;
+        for (std::size_t p = 0; p < hidden_set().planes; ++p) {
+            a.emplace_back(A_.data() + p * m() * n(), m(), n());
+            u.emplace_back(common_->plane(p));
+        }
+        return {kernels::PlanarMatrix(std::move(a)), kernels::PlanarMatrix(std::move(u))};
+    }
+    /// Of a model that has this matrix alone.
+    base::CheckSecret check_secret() const { return {check_seed_, {companions_.check.span()}, {}}; }
     std::int64_t tau() const { return static_cast<std::int64_t>(base::tau_at(hidden_set(), n())); }
 
 private:
     splitting::HiddenModel model_;
     std::unique_ptr<splitting::PublicOfWidth> common_;
+    std::array<std::uint8_t, 32> check_seed_{};
+    splitting::HiddenCompanions companions_;
     std::vector<std::int8_t> A_, E_;
 };
 

@@ -57,34 +57,57 @@ std::span<const std::uint8_t> PublicRows::row(std::size_t j, std::size_t p) cons
     return std::span(residues_).subspan((j * hidden_set().planes + p) * ell_, ell_);
 }
 
+struct Process::State {
+    State(const masks::PublicMatrix::Seed& seed, std::span<const std::size_t> widths)
+        : hint(splitting::hint_row_bytes(hidden_set())),
+          stock(hidden_set(), seed, groups(widths), options()) {}
+
+    std::vector<protocol::LatticeGroup> groups(std::span<const std::size_t> widths) const {
+        std::vector<protocol::LatticeGroup> all;
+        for (const std::size_t n : widths) {
+            all.push_back({.shape = {.rows = 1, .n = n}, .hint = hint, .require_hint = {}});
+        }
+        return all;
+    }
+    static protocol::LatticeOptions options() {
+        protocol::LatticeOptions options;
+        options.ahead = false;
+        return options;
+    }
+
+    // Masks alone are looked at, so each group's matrix, and its hint, is of one row of zeros.
+    const std::vector<std::uint8_t> hint;
+    protocol::LatticeStock stock;
+};
+
+Process::Process(const masks::PublicMatrix::Seed& seed, std::span<const std::size_t> widths)
+    : state_(std::make_unique<State>(seed, widths)) {}
+Process::~Process() = default;
+
+MaskedColumns Process::send(const MatrixXi& inputs, base::GroupId group) {
+    std::vector<protocol::Mask> masks;
+    state_->stock.take(group, static_cast<std::size_t>(inputs.cols()), masks);
+    MaskedColumns sent;
+    for (protocol::Mask& mask : masks) {
+        const auto spent = std::move(mask).spend();
+        const Eigen::Matrix<std::int16_t, Eigen::Dynamic, 1> column =
+            inputs.col(static_cast<Index>(sent.size())).cast<std::int16_t>();
+        sent.emplace_back(spent.mask.size());
+        kernels::active().mask(column.data(), spent.mask.data(),
+                               static_cast<std::size_t>(inputs.rows()), hidden_set().planes,
+                               sent.back().data());
+    }
+    return sent;
+}
+
 std::vector<MaskedColumns> sent_by_product(const masks::PublicMatrix::Seed& seed,
                                            std::span<const MatrixXi> inputs) {
-    // Masks alone are looked at, so each group's matrix, and its hint, is of one row of zeros.
-    const std::vector<std::uint8_t> hint(splitting::hint_row_bytes(hidden_set()));
-    std::vector<protocol::LatticeGroup> groups;
-    for (const MatrixXi& q : inputs) {
-        groups.push_back({.shape = {.rows = 1, .n = static_cast<std::size_t>(q.rows())},
-                          .hint = hint,
-                          .require_hint = {}});
-    }
-    protocol::LatticeOptions options;
-    options.ahead = false;
-    protocol::LatticeStock stock(hidden_set(), seed, groups, options);
+    std::vector<std::size_t> widths;
+    for (const MatrixXi& q : inputs) widths.push_back(static_cast<std::size_t>(q.rows()));
+    Process process(seed, widths);
     std::vector<MaskedColumns> sent;
     for (const MatrixXi& q : inputs) {
-        std::vector<protocol::Mask> masks;
-        stock.take(static_cast<base::GroupId>(sent.size()), static_cast<std::size_t>(q.cols()),
-                   masks);
-        MaskedColumns& own = sent.emplace_back();
-        for (protocol::Mask& mask : masks) {
-            const auto spent = std::move(mask).spend();
-            const Eigen::Matrix<std::int16_t, Eigen::Dynamic, 1> column =
-                q.col(static_cast<Index>(own.size())).cast<std::int16_t>();
-            own.emplace_back(spent.mask.size());
-            kernels::active().mask(column.data(), spent.mask.data(),
-                                   static_cast<std::size_t>(q.rows()), hidden_set().planes,
-                                   own.back().data());
-        }
+        sent.push_back(process.send(q, static_cast<base::GroupId>(sent.size())));
     }
     return sent;
 }

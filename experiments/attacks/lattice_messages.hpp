@@ -4,6 +4,7 @@
 #include <Eigen/Core>
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <random>
 #include <span>
 #include <string>
@@ -71,8 +72,24 @@ int joined(int residue, int residue_2);
 /// x modulo the prime of plane p.
 int residue_of(std::int64_t x, std::size_t p);
 
-/// The messages of a fresh process of the product, which has one group for each element of
-/// `inputs`. An element has one column of n entries per message.
+/// A fresh process of the product, which has groups of these widths.
+class Process {
+public:
+    Process(const masks::PublicMatrix::Seed& seed, std::span<const std::size_t> widths);
+    Process(const masks::PublicMatrix::Seed& seed, std::size_t width)
+        : Process(seed, std::span(&width, 1)) {}
+    ~Process();
+
+    /// The messages to a group, one per column of `inputs`.
+    MaskedColumns send(const Eigen::MatrixXi& inputs, base::GroupId group = 0);
+
+private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+/// The messages of a fresh process, which has one group for each element of `inputs`. An element
+/// has one column of n entries per message.
 std::vector<MaskedColumns> sent_by_product(const masks::PublicMatrix::Seed& seed,
                                            std::span<const Eigen::MatrixXi> inputs);
 /// q + T S + factor e, with the e of each column in a column of `noise`.

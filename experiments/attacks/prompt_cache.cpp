@@ -53,7 +53,7 @@ private:
     Scheduler scheduler_;
 };
 
-Ids joined(Ids ids, const Ids& more) {
+Ids concatenated(Ids ids, const Ids& more) {
     ids.insert(ids.end(), more.begin(), more.end());
     return ids;
 }
@@ -88,7 +88,7 @@ std::size_t wrong_tokens(Service& service, const std::string& attacker, const Id
     while (known.size() < asked.size()) {
         std::map<TokenId, std::uint64_t> bytes;
         for (std::size_t c = 0; c < candidates; ++c) {
-            const Ids probe = joined(known, {candidate(c), end_of_probe});
+            const Ids probe = concatenated(known, {candidate(c), end_of_probe});
             bytes[candidate(c)] = service.ask(attacker, probe).receipt.bytes_up;
         }
         const TokenId right = asked[known.size()];

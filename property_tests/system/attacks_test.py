@@ -21,7 +21,8 @@ MEASURED = {"grid-fp8", "grid-8-bits", "grid-q8-0", "grid-bf16", "neighbouring-b
 HIDDEN = {"exact-products", "rank-distinguisher", "no-noise", "logits-to-mask", "cross-group", "wrap",
           "two-worlds", "small-lattice", "many-secrets", "tied-head", "layer-oracle", "two-artifacts",
           "tuned-versions", "public-base", "spans-8-bits", "grid-ternary", "grid-4-bits", "grid-fp8",
-          "grid-8-bits", "grid-q8-0", "grid-bf16", "neighbouring-blocks", "weight-prior"}
+          "grid-8-bits", "grid-q8-0", "grid-bf16", "neighbouring-blocks", "weight-prior", "index-reuse",
+          "fork", "snapshot", "wrong-replies", "composite-modulus", "wrong-rows"}
 
 
 class Attacks(SystemTest):
