@@ -142,9 +142,11 @@ Outcome fault_injection_twin(const Setting& setting) {
     });
 }
 
-Outcome fault_injection_product(const Setting& setting) {
-    const Victim& victim = victim_of(setting);
-    return compare(victim, setting, [&](const std::vector<Fault>& faults) {
+namespace {
+
+/// `victim` answers; what is compared with is the checkpoint's matrix.
+Outcome faults_in_sessions(const Victim& victim, const Setting& setting) {
+    return compare(victim_of(setting), setting, [&](const std::vector<Fault>& faults) {
         std::optional<VectorXd> logits;
         try {
             ProductSession session(victim, faults.empty() ? Tamper{} : tamper_with(faults));
@@ -153,6 +155,15 @@ Outcome fault_injection_product(const Setting& setting) {
         }
         return logits;
     });
+}
+
+}  // namespace
+
+Outcome fault_injection_product(const Setting& setting) {
+    return faults_in_sessions(victim_of(setting), setting);
+}
+Outcome fault_injection_hidden(const Setting& setting) {
+    return faults_in_sessions(hidden_victim_of(setting), setting);
 }
 
 }  // namespace slip::attacks

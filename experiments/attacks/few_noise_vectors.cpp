@@ -126,11 +126,12 @@ private:
         }
         return true;
     }
-    void keep_basis(const std::vector<std::uint32_t>& residues) {
+    void keep_basis(const std::vector<std::uint64_t>& residues) {
         basis_.SetDims(n_, size_.noise_vectors);
         std::size_t next = 0;
         for (long i = 0; i < n_; ++i) {
-            for (long c = 0; c < size_.noise_vectors; ++c) basis_[i][c] = long{residues[next++]};
+            for (long c = 0; c < size_.noise_vectors; ++c)
+                basis_[i][c] = static_cast<long>(residues[next++]);
         }
     }
 

@@ -83,10 +83,11 @@ Outcome retries_twin(const Setting& setting) {
                 std::to_string(with_two).substr(0, 6) + " (bound 251/251^2 = 0.0040)"};
 }
 
+namespace {
+
 /// A process that was wrong once is not gone back to; one that is restarted each time has the same
 /// eight combinations per prime.
-Outcome retries_product(const Setting& setting) {
-    const Victim& victim = victim_of(setting);
+Outcome retried(const Victim& victim, const ProductCheck& check, const Setting& setting) {
     std::uint64_t verdicts = 0;
     const Tamper tamper = [&](base::GroupId, std::span<std::int64_t> error) {
         error[0] = static_cast<std::int64_t>(verdicts);
@@ -105,7 +106,6 @@ Outcome retries_product(const Setting& setting) {
         } catch (const Error&) {  // the session is dead, or he is not gone back to
         }
     }
-    const ProductCheck check(victim, setting.seed);
     const std::uint64_t tries = setting.full ? 1000000 : 20000;
     std::uint64_t accepted = 0;
     std::vector<std::uint64_t> error = one_entry(check.rows(), 0);
@@ -119,6 +119,17 @@ Outcome retries_product(const Setting& setting) {
             "one verdict, then the session is dead and the process opens no other with him; of the "
             "errors of restarted processes " +
                 std::to_string(accepted) + " are accepted"};
+}
+
+}  // namespace
+
+Outcome retries_product(const Setting& setting) {
+    const Victim& victim = victim_of(setting);
+    return retried(victim, ProductCheck(victim, setting.seed), setting);
+}
+Outcome retries_hidden(const Setting& setting) {
+    return retried(hidden_victim_of(setting), ProductCheck(hidden_o_proj(setting), setting.seed),
+                   setting);
 }
 
 }  // namespace slip::attacks

@@ -31,7 +31,7 @@ inline Eigen::MatrixXd columns_seen(const View& view, base::GroupId group) {
             for (std::size_t j = 0; j < n; ++j) {
                 column(static_cast<Eigen::Index>(j)) =
                     static_cast<double>(message.scales[c]) *
-                    static_cast<double>(lift(message.residues[c * n + j]));
+                    static_cast<double>(lift(message.residues[c * n + j], message.planes));
             }
             columns.push_back(column);
         }

@@ -26,7 +26,8 @@ void query(const Victim& victim, graph::Engine& engine, std::size_t count) {
     }
 }
 
-View naive_view(const Victim& victim, std::size_t count) {
+View naive_view(const Setting& setting, std::size_t count) {
+    const Victim& victim = victim_of(setting);
     WeakenedEngine naive(victim, {});
     query(victim, naive, count);
     return naive.view();
@@ -37,6 +38,13 @@ View product_view(const Victim& victim, std::size_t count) {
     query(victim, session.engine(), count);
     return session.view();
 }
+View paper_view(const Setting& setting, std::size_t count) {
+    return product_view(victim_of(setting), count);
+}
+View hidden_view(const Setting& setting, std::size_t count) {
+    return product_view(hidden_victim_of(setting), count);
+}
+using Observe = View (*)(const Setting&, std::size_t);
 
 // ---- a linear layer: v_proj, whose output is the input of o_proj
 
@@ -52,10 +60,10 @@ MatrixXd values_in(const MatrixXd& mixed, const base::ModelConfig& config) {
     return values;
 }
 
-Outcome solve_linear(const Setting& setting, View (*observe)(const Victim&, std::size_t)) {
+Outcome solve_linear(const Setting& setting, Observe observe) {
     const Victim& victim = victim_of(setting);
     const std::size_t count = queries_of(setting);
-    const View view = observe(victim, count);
+    const View view = observe(setting, count);
     const auto v_proj = victim.find("v_proj", 0);
     const MatrixXd X = columns_seen(view, v_proj.group);
     const MatrixXd Y =
@@ -102,10 +110,10 @@ GatedRowFit::Row fit_row(const MatrixXd& gate_basis, const MatrixXd& up_basis, c
     return whole.row(whole.fit(theta, 12));
 }
 
-Outcome solve_gated(const Setting& setting, View (*observe)(const Victim&, std::size_t)) {
+Outcome solve_gated(const Setting& setting, Observe observe) {
     const Victim& victim = victim_of(setting);
     const std::size_t count = queries_of(setting);
-    const View view = observe(victim, count);
+    const View view = observe(setting, count);
     const auto gate = victim.find("gate_proj", 0), up = victim.find("up_proj", 0);
     const MatrixXd X = columns_seen(view, gate.group);
     const MatrixXd Y = columns_seen(view, victim.find("down_proj", 0).group);
@@ -132,11 +140,13 @@ Outcome solve_gated(const Setting& setting, View (*observe)(const Victim&, std::
 
 Outcome unmasked_linear_twin(const Setting& setting) { return solve_linear(setting, naive_view); }
 Outcome unmasked_linear_product(const Setting& setting) {
-    return solve_linear(setting, product_view);
+    return solve_linear(setting, paper_view);
+}
+Outcome unmasked_linear_hidden(const Setting& setting) {
+    return solve_linear(setting, hidden_view);
 }
 Outcome unmasked_gated_twin(const Setting& setting) { return solve_gated(setting, naive_view); }
-Outcome unmasked_gated_product(const Setting& setting) {
-    return solve_gated(setting, product_view);
-}
+Outcome unmasked_gated_product(const Setting& setting) { return solve_gated(setting, paper_view); }
+Outcome unmasked_gated_hidden(const Setting& setting) { return solve_gated(setting, hidden_view); }
 
 }  // namespace slip::attacks

@@ -40,10 +40,7 @@ Lengths read(const View& view) {
     return lengths;
 }
 
-}  // namespace
-
-Outcome schedule_product(const Setting& setting) {
-    const Victim& victim = victim_of(setting);
+Outcome schedule(const Victim& victim, const Setting& setting) {
     std::mt19937_64 random(setting.seed);
     const std::uint64_t sessions = setting.full ? 200 : 6;
     std::uint64_t wrong = 0;
@@ -56,6 +53,13 @@ Outcome schedule_product(const Setting& setting) {
     }
     return {static_cast<double>(wrong) / static_cast<double>(sessions), 0, sessions,
             "prompts of 1 to 24 tokens, answers of 0 to 11"};
+}
+
+}  // namespace
+
+Outcome schedule_product(const Setting& setting) { return schedule(victim_of(setting), setting); }
+Outcome schedule_hidden(const Setting& setting) {
+    return schedule(hidden_victim_of(setting), setting);
 }
 
 }  // namespace slip::attacks

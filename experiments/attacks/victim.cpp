@@ -1,8 +1,5 @@
 #include "experiments/attacks/victim.hpp"
 
-#include <array>
-#include <cmath>
-
 #include "optimized/artifact/plan.hpp"
 #include "optimized/graph/kv_cache.hpp"
 #include "optimized/protocol/frames.hpp"
@@ -17,24 +14,21 @@ namespace {
 constexpr std::size_t usual_rank = 8;
 
 /// The residue that is 1 in plane p and 0 in the others.
-constexpr std::uint64_t crt_weight(std::size_t p) {
-    const std::uint64_t others = modulus / base::parameters::primes[p];
+std::uint64_t crt_weight(std::size_t p, std::size_t h) {
+    const std::uint64_t prime = base::parameters::primes[p];
+    const std::uint64_t others = base::parameters::modulus(h) / prime;
     std::uint64_t weight = others;
-    while (weight % base::parameters::primes[p] != 1) weight += others;
+    while (weight % prime != 1) weight += others;
     return weight;
 }
-constexpr std::array<std::uint64_t, planes> crt_weights = [] {
-    std::array<std::uint64_t, planes> weights{};
-    for (std::size_t p = 0; p < planes; ++p) weights[p] = crt_weight(p);
-    return weights;
-}();
 
 std::filesystem::path split_into(const std::filesystem::path& folder,
-                                 const std::filesystem::path& model, const Plan& plan) {
+                                 const std::filesystem::path& model, const Plan& plan,
+                                 const std::string& set) {
     SplitOptions options;
     options.plan = plan;
     options.out = folder / "split";
-    options.set = "paper";
+    options.set = set;
     split_checkpoint(model, options);
     return options.out;
 }
@@ -47,8 +41,8 @@ Plan usual_plan(const std::filesystem::path& model) {
 
 }  // namespace
 
-Victim::Victim(const std::filesystem::path& model, const Plan& plan)
-    : files_(split_into(folder_.path(), model, plan)),
+Victim::Victim(const std::filesystem::path& model, const Plan& plan, const std::string& set)
+    : files_(split_into(folder_.path(), model, plan, set)),
       david_(&files_.david()),
       weights_(david_->weights()),
       graph_(graph::make_graph(files_.config(), files_.parameters(), files_.rows())) {}
@@ -123,31 +117,26 @@ const Victim& victim_of(const Setting& setting) {
     return victim;
 }
 
-namespace {
-
-/// Adds the column `error` to `column`.
-void add(std::span<const std::uint8_t> error, std::span<std::uint8_t> column) {
-    const std::size_t rows = column.size() / planes;
-    for (std::size_t i = 0; i < column.size(); ++i) {
-        const int sum = column[i] + error[i];
-        column[i] = static_cast<std::uint8_t>(sum % base::parameters::primes[i / rows]);
-    }
+const Victim& hidden_victim_of(const Setting& setting) {
+    static const Victim victim(setting.model, {}, "hidden");
+    return victim;
 }
 
+namespace {
+
 /// `tamper` as a DavidSession has it: its errors are added mod L to the residues of a reply.
-protocol::DavidSession::Tamper forgery(Tamper tamper) {
+protocol::DavidSession::Tamper forgery(Tamper tamper, std::size_t h) {
     if (!tamper) return {};
-    return [tamper = std::move(tamper)](const wire::ColumnsHeader& header,
-                                        std::span<std::uint8_t> answer) {
-        std::vector<std::int64_t> error(answer.size() / planes, 0);
+    return [tamper = std::move(tamper), h](const wire::ColumnsHeader& header,
+                                           std::span<std::uint8_t> answer) {
+        std::vector<std::int64_t> error(answer.size() / h, 0);
         tamper(header.group, error);
         const std::size_t rows = error.size() / header.columns;
-        std::vector<std::uint32_t> residues(rows);
-        std::vector<std::uint8_t> bytes(planes * rows);
-        for (std::size_t c = 0; c < header.columns; ++c) {
-            for (std::size_t i = 0; i < rows; ++i) residues[i] = embed(error[c * rows + i]);
-            write_column(residues, bytes);
-            add(bytes, answer.subspan(c * bytes.size(), bytes.size()));
+        for (std::size_t at = 0; at < answer.size(); ++at) {
+            const std::size_t line = at / rows, column = line / h;
+            const std::int64_t prime = base::parameters::primes[line % h];
+            const std::int64_t sum = answer[at] + error[column * rows + at % rows] % prime + prime;
+            answer[at] = static_cast<std::uint8_t>(sum % prime);
         }
     };
 }
@@ -157,8 +146,11 @@ protocol::DavidSession::Tamper forgery(Tamper tamper) {
 /// David at the other end: what Charlie sends is recorded before David handles it.
 class ProductSession::Wire : public protocol::InProcessTransport {
 public:
-    Wire(protocol::DavidSession& david, const kernels::OffloadedWeights& weights, View& view)
-        : InProcessTransport(david), weights_(weights), view_(view) {}
+    Wire(protocol::DavidSession& david, const protocol::DavidModel& model, View& view)
+        : InProcessTransport(david),
+          weights_(model.weights),
+          planes_(model.set.planes),
+          view_(view) {}
 
     void send(std::span<const std::byte> frame) override {
         const auto payload = frame.subspan(wire::length_bytes);
@@ -173,15 +165,18 @@ private:
         const auto header = wire::decode_columns_header(wire::FrameType::apply, payload);
         const std::size_t rows = weights_[header.group].shape().inputs();
         Message message{header.group, header.columns, {}, std::vector<float>(header.columns, 1)};
-        const auto bytes = wire::decode_residues(payload, header, planes, rows);
+        message.planes = planes_;
+        const auto bytes = wire::decode_residues(payload, header, planes_, rows);
         for (std::size_t c = 0; c < header.columns; ++c) {
-            const auto column = residues_of(bytes.subspan(c * planes * rows, planes * rows));
+            const auto column =
+                residues_of(bytes.subspan(c * planes_ * rows, planes_ * rows), planes_);
             message.residues.insert(message.residues.end(), column.begin(), column.end());
         }
         view_.push_back(std::move(message));
     }
 
     const kernels::OffloadedWeights& weights_;
+    const std::size_t planes_;
     View& view_;
 };
 
@@ -189,11 +184,12 @@ ProductSession::ProductSession(const Victim& victim, Tamper tamper,
                                protocol::WrongPeers* wrong_peers)
     : victim_(victim),
       model_{victim.weights(), victim.david().set(), victim.david().digest()},
-      david_(model_, forgery(std::move(tamper))),
-      wire_(std::make_unique<Wire>(david_, model_.weights, view_)) {
+      david_(model_, forgery(std::move(tamper), model_.set.planes)),
+      wire_(std::make_unique<Wire>(david_, model_, view_)) {
     protocol::SessionOptions options;
     options.pool.depth = 0;
     options.wrong_peers = wrong_peers;
+    options.lattice = victim.lattice_masks();
     engine_ = std::make_unique<engines::HybridEngine>(victim.charlie(), victim.weights(),
                                                       victim.integrity_check(), *wire_, options);
 }
@@ -204,9 +200,9 @@ std::vector<float> ProductSession::logits(const std::vector<TokenId>& ids) {
     return victim_.logits(*engine_, ids);
 }
 
-std::int64_t lift(std::uint64_t residue) {
+std::int64_t lift(std::uint64_t residue, std::size_t h) {
     const auto value = static_cast<std::int64_t>(residue);
-    constexpr auto L = static_cast<std::int64_t>(modulus);
+    const auto L = static_cast<std::int64_t>(base::parameters::modulus(h));
     return value > L / 2 ? value - L : value;
 }
 
@@ -215,27 +211,17 @@ std::uint32_t embed(std::int64_t value) {
     return static_cast<std::uint32_t>(((value % L) + L) % L);
 }
 
-std::vector<std::uint32_t> residues_of(std::span<const std::uint8_t> column) {
-    const std::size_t n = column.size() / planes;
-    std::vector<std::uint32_t> residues(n);
-    for (std::size_t j = 0; j < n; ++j) {
-        std::uint64_t sum = 0;
-        for (std::size_t p = 0; p < planes; ++p) {
-            sum += column[p * n + j] * crt_weights[p] % modulus;
+std::vector<std::uint64_t> residues_of(std::span<const std::uint8_t> column, std::size_t h) {
+    const std::size_t n = column.size() / h;
+    const std::uint64_t L = base::parameters::modulus(h);
+    std::vector<std::uint64_t> residues(n, 0);
+    for (std::size_t p = 0; p < h; ++p) {
+        const std::uint64_t weight = crt_weight(p, h);
+        for (std::size_t j = 0; j < n; ++j) {
+            residues[j] = (residues[j] + column[p * n + j] * weight % L) % L;
         }
-        residues[j] = static_cast<std::uint32_t>(sum % modulus);
     }
     return residues;
-}
-
-void write_column(std::span<const std::uint32_t> residues, std::span<std::uint8_t> column) {
-    const std::size_t n = residues.size();
-    for (std::size_t p = 0; p < planes; ++p) {
-        for (std::size_t j = 0; j < n; ++j) {
-            column[p * n + j] =
-                static_cast<std::uint8_t>(residues[j] % base::parameters::primes[p]);
-        }
-    }
 }
 
 std::vector<std::uint32_t> uniform_residues(std::size_t count, std::mt19937_64& random) {

@@ -22,22 +22,24 @@
 
 namespace slip::attacks {
 
-/// Of the set that `slip split` takes by itself.
+/// Of the set `paper`, whose splits the twins work on.
 inline constexpr std::size_t planes = base::parameters::parameter_sets.front().planes;
 inline constexpr std::uint64_t modulus = base::parameters::modulus(planes);
 
 using Clock = std::chrono::steady_clock;
 
-/// One message as David sees it: `columns` columns of n residues, one after the other.
+/// One message as David sees it: `columns` columns of n residues modulo the product of `planes`
+/// primes, one after the other.
 struct Message {
     base::GroupId group = 0;
     std::size_t columns = 0;
-    std::vector<std::uint32_t> residues;
+    std::vector<std::uint64_t> residues;
     /// The scale of each column, which only a protocol without masks sends; otherwise 1.
     std::vector<float> scales;
     /// When the message reached David, and when his reply left him.
     Clock::time_point arrived = Clock::now();
     Clock::time_point answered = {};
+    std::size_t planes = attacks::planes;
 };
 using View = std::vector<Message>;
 
@@ -52,7 +54,7 @@ using Tamper = std::function<void(base::GroupId group, std::span<std::int64_t> e
 /// A checkpoint, split as `slip split` does.
 class Victim {
 public:
-    Victim(const std::filesystem::path& model, const Plan& plan);
+    Victim(const std::filesystem::path& model, const Plan& plan, const std::string& set = "paper");
 
     std::filesystem::path artifact() const { return folder_ / "split"; }
     const base::ModelConfig& config() const { return files_.config(); }
@@ -61,6 +63,7 @@ public:
     const graph::Transformer& graph() const { return *graph_; }
     const artifact::DavidArtifact& david() const { return *david_; }
     const protocol::IntegrityCheck& integrity_check() const { return files_.integrity_check(); }
+    protocol::LatticeMasks lattice_masks() const { return files_.lattice_masks(0); }
 
     /// The group whose member has this tensor name, and the member's number and first row.
     struct Place {
@@ -87,6 +90,8 @@ private:
 
 /// The model of the setting at rank 8, its head split too; split once per process.
 const Victim& victim_of(const Setting& setting);
+/// The same model, hidden: its groups are numbered as those of victim_of().
+const Victim& hidden_victim_of(const Setting& setting);
 
 /// A session of the product. David, who is part of it, records his view and adds `tamper`. Whether
 /// he was wrong before is nobody's business unless `wrong_peers` are given (INTEG-7).
@@ -110,13 +115,13 @@ private:
     std::unique_ptr<engines::HybridEngine> engine_;
 };
 
-/// x mod L in -(L-1)/2 .. (L-1)/2.
-std::int64_t lift(std::uint64_t residue);
+/// x mod L in -(L-1)/2 .. (L-1)/2, L being the product of `h` primes.
+std::int64_t lift(std::uint64_t residue, std::size_t h = planes);
 std::uint32_t embed(std::int64_t value);
 
-/// Residues mod L of one column of n, whose bytes are plane after plane; and the way back.
-std::vector<std::uint32_t> residues_of(std::span<const std::uint8_t> column);
-void write_column(std::span<const std::uint32_t> residues, std::span<std::uint8_t> column);
+/// Residues mod L of one column of n, whose bytes are plane after plane.
+std::vector<std::uint64_t> residues_of(std::span<const std::uint8_t> column,
+                                       std::size_t h = planes);
 
 /// Uniform mod L, for the masks of twins.
 std::vector<std::uint32_t> uniform_residues(std::size_t count, std::mt19937_64& random);

@@ -22,7 +22,10 @@ HIDDEN = {"exact-products", "rank-distinguisher", "no-noise", "logits-to-mask", 
           "two-worlds", "small-lattice", "many-secrets", "tied-head", "layer-oracle", "two-artifacts",
           "tuned-versions", "public-base", "spans-8-bits", "grid-ternary", "grid-4-bits", "grid-fp8",
           "grid-8-bits", "grid-q8-0", "grid-bf16", "neighbouring-blocks", "weight-prior", "index-reuse",
-          "fork", "snapshot", "wrong-replies", "composite-modulus", "wrong-rows"}
+          "fork", "snapshot", "wrong-replies", "composite-modulus", "wrong-rows", "linear-system",
+          "linear-system-gated", "fault-injection", "retries", "schedule"}
+# What succeeds against it: nothing hides when David is asked, and how much.
+SUCCEEDS_AGAINST_HIDDEN = {"schedule"}
 
 
 class Attacks(SystemTest):
@@ -50,12 +53,12 @@ class Attacks(SystemTest):
                  if attack["paper"] and attack["paper"]["succeeded"]} - TIMED
         self.assertEqual(found, SUCCEEDS & tried, self.attacks)
 
-    def test_nothing_succeeds_against_the_hidden_split(self):
+    def test_nothing_but_leakage_succeeds_against_the_hidden_split(self):
         tried = [attack for attack in self.attacks if attack["hidden"]]
         if "SLIP_ATTACKS" not in os.environ:
             self.assertEqual({attack["name"] for attack in tried}, HIDDEN)
         for attack in tried:
-            self.assertFalse(attack["hidden"]["succeeded"], attack)
+            self.assertEqual(attack["hidden"]["succeeded"], attack["name"] in SUCCEEDS_AGAINST_HIDDEN, attack)
 
     def test_INTEG_4_wrong_replies_pass_as_often_as_the_bound_says(self):
         for attack in self.attacks:
