@@ -9,6 +9,7 @@
 #include "experiments/attacks/measure.hpp"
 #include "experiments/attacks/own_copy.hpp"
 #include "experiments/attacks/runs.hpp"
+#include "experiments/attacks/split_matrix.hpp"
 
 namespace slip::attacks {
 namespace {
@@ -56,13 +57,15 @@ VectorXd some_of(const std::vector<std::vector<float>>& logits) {
 /// Levenberg-Marquardt for the numbers of the core, from David's part alone.
 class Fit {
 public:
-    Fit(const Victim& victim, const Victim::Place& place, Spans spans, const Answers& answers)
+    /// R: David's part of the matrix at `place`.
+    Fit(const Victim& victim, const Victim::Place& place, MatrixXd R, Spans spans,
+        const Answers& answers)
         : victim_(victim),
           place_(place),
           spans_(std::move(spans)),
           answers_(answers),
           copy_(victim),
-          R_(victim.davids_part(place)),
+          R_(std::move(R)),
           numbers_(VectorXd::Zero(spans_.U.cols() * spans_.V.cols())),
           reached_(outputs(numbers_)) {}
 
@@ -132,10 +135,18 @@ private:
 /// o_proj of the first block alone, split at rank k, and the logits of random prompts.
 class Target {
 public:
-    Target(const Setting& setting, std::size_t k, int prompts)
+    /// `hidden`: David has it as the hidden split leaves it to him.
+    Target(const Setting& setting, std::size_t k, int prompts, bool hidden)
         : victim_(setting.model, Plan{{0, "o_proj", k}}),
           place_(victim_.find("o_proj", 0)),
-          random_(setting.seed) {
+          random_(setting.seed),
+          R_(victim_.davids_part(place_)),
+          hidden_(victim_.charlies_part(place_)) {
+        if (hidden) {
+            const MatrixXd W = R_ + hidden_;
+            R_ = hidden_split(W, k).davids_part();
+            hidden_ = W - R_;
+        }
         ProductSession session(victim_);
         std::vector<std::vector<float>> logits;
         for (int i = 0; i < prompts; ++i) {
@@ -151,19 +162,19 @@ public:
     /// Distances to Charlie's part over its norm: of what is found in spans of this width, and of
     /// the nearest that they hold.
     Errors attacked(Index width, bool control = false) {
-        const MatrixXd R = victim_.davids_part(place_), hidden = victim_.charlies_part(place_);
-        Fit fit(victim_, place_,
-                control ? random_spans(R.rows(), width, random_) : exposed_spans(R, width),
+        Fit fit(victim_, place_, R_,
+                control ? random_spans(R_.rows(), width, random_) : exposed_spans(R_, width),
                 answers_);
         fit.run(5);
-        return {(fit.found() - hidden).norm() / hidden.norm(),
-                (fit.nearest(hidden) - hidden).norm() / hidden.norm()};
+        return {(fit.found() - hidden_).norm() / hidden_.norm(),
+                (fit.nearest(hidden_) - hidden_).norm() / hidden_.norm()};
     }
 
 private:
     Victim victim_;
     Victim::Place place_;
     std::mt19937_64 random_;
+    MatrixXd R_, hidden_;  // David's part and Charlie's
     Answers answers_;
 };
 
@@ -171,30 +182,37 @@ std::string described(const Target::Errors& errors) {
     return figure(errors.found) + " where they hold " + figure(errors.nearest);
 }
 
-}  // namespace
-
-Outcome core_from_logits_product(const Setting& setting) {
+Outcome core_from_logits(const Setting& setting, bool hidden) {
     const int prompts = setting.full ? 32 : 8;
-    Target target(setting, 4, prompts);
+    Target target(setting, 4, prompts, hidden);
     const Target::Errors errors = target.attacked(4);
     std::string note = "o_proj of block 0 alone at k = 4; in the spans " + described(errors) +
                        "; the control, in random spans, reaches " +
                        figure(target.attacked(4, true).found);
     if (setting.full) note += "; in spans of twice the width " + described(target.attacked(8));
     for (const Index k : {2, 8, 16}) {
-        if (!setting.full) break;
-        Target other(setting, static_cast<std::size_t>(k), k < 8 ? 32 : 48);
+        if (!setting.full || hidden) break;
+        Target other(setting, static_cast<std::size_t>(k), k < 8 ? 32 : 48, false);
         note += "; k = " + std::to_string(k) + ": " + described(other.attacked(k));
         if (k < 16) note += ", and of twice the width " + described(other.attacked(2 * k));
     }
     return {errors.found, 0.5, static_cast<std::uint64_t>(prompts), note};
 }
 
-Outcome rank_one_product(const Setting& setting) {
-    Target target(setting, 1, 2);
+Outcome rank_one(const Setting& setting, bool hidden) {
+    Target target(setting, 1, 2, hidden);
     const Target::Errors errors = target.attacked(1);
     return {errors.found, 0.5, 2,
             "o_proj of block 0 alone at k = 1; in the spans " + described(errors)};
 }
+
+}  // namespace
+
+Outcome core_from_logits_product(const Setting& setting) {
+    return core_from_logits(setting, false);
+}
+Outcome core_from_logits_hidden(const Setting& setting) { return core_from_logits(setting, true); }
+Outcome rank_one_product(const Setting& setting) { return rank_one(setting, false); }
+Outcome rank_one_hidden(const Setting& setting) { return rank_one(setting, true); }
 
 }  // namespace slip::attacks

@@ -81,7 +81,7 @@ struct Splits {
 };
 
 struct Result {
-    double error = 0;  // of outputs for fresh inputs, over that of David's share
+    double error = 0;  // of outputs for fresh inputs, over that of David's share or of zeros
     Index numbers = 0;
 };
 
@@ -96,7 +96,7 @@ Result train(const Splits& splits, const MatrixXf& X, const MatrixXf& X_fresh, b
     const auto distance = [&] {
         return (block(gate.W(), up.W(), down.W(), X_fresh) - right(X_fresh)).norm();
     };
-    const double of_share = distance();
+    const double untrained = std::min(distance(), right(X_fresh).norm());
     const MatrixXf Y = right(X);
     for (int number = 1; number <= steps; ++number) {
         const ArrayXXf g = (gate.W() * X).array(), p = (up.W() * X).array(), s = sigmoid(g);
@@ -108,7 +108,7 @@ Result train(const Splits& splits, const MatrixXf& X, const MatrixXf& X_fresh, b
         gate.step((d * p * s * (1 + g * (1 - s))).matrix(), X, now, number);
         up.step((d * g * s).matrix(), X, now, number);
     }
-    return {distance() / of_share, gate.numbers() + up.numbers() + down.numbers()};
+    return {distance() / untrained, gate.numbers() + up.numbers() + down.numbers()};
 }
 
 /// Inputs of a block's MLP: one column for each one-token prompt, of which the seed shifts the ids.
@@ -126,10 +126,11 @@ struct Results {
 };
 
 /// The core attacker and the control at the best of its rates.
-Results attack(const Setting& setting, std::size_t block, std::initializer_list<float> rates) {
+Results attack(const Setting& setting, Splitter splitter, std::size_t block,
+               std::initializer_list<float> rates) {
     const std::string mlp = "model.layers." + std::to_string(block) + ".mlp.";
     const auto split = [&](const char* layer) {
-        return split_matrix(weights_of(setting, mlp + layer), k);
+        return splitter(weights_of(setting, mlp + layer), k);
     };
     const Splits splits{split("gate_proj"), split("up_proj"), split("down_proj")};
     const MatrixXf all = inputs_of(victim_of(setting), block, setting.seed);
@@ -143,11 +144,9 @@ Results attack(const Setting& setting, std::size_t block, std::initializer_list<
     return results;
 }
 
-}  // namespace
-
-Outcome core_training_product(const Setting& setting) {
-    const Results first =
-        setting.full ? attack(setting, 0, {0.001F, 0.0003F, 0.003F}) : attack(setting, 0, {0.001F});
+Outcome core_training(const Setting& setting, Splitter split) {
+    const Results first = setting.full ? attack(setting, split, 0, {0.001F, 0.0003F, 0.003F})
+                                       : attack(setting, split, 0, {0.001F});
     std::string note =
         "an MLP block, row scales told, " + std::to_string(setting.full ? 2000 : 200) +
         " steps for " + std::to_string(first.core.numbers) +
@@ -155,11 +154,20 @@ Outcome core_training_product(const Setting& setting) {
         " entries, reaches " + figure(first.control.error);
     for (const std::size_t block : {3U, 5U}) {
         if (!setting.full) break;
-        const Results other = attack(setting, block, {0.001F});
+        const Results other = attack(setting, split, block, {0.001F});
         note += "; block " + std::to_string(block) + ": " + figure(other.core.error) +
                 ", the control " + figure(other.control.error);
     }
     return {first.core.error, 0.5, static_cast<std::uint64_t>(examples), note};
+}
+
+}  // namespace
+
+Outcome core_training_product(const Setting& setting) {
+    return core_training(setting, paper_split);
+}
+Outcome core_training_hidden(const Setting& setting) {
+    return core_training(setting, hidden_split);
 }
 
 }  // namespace slip::attacks

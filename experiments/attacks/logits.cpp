@@ -4,6 +4,7 @@
 #include "experiments/attacks/linear_algebra.hpp"
 #include "experiments/attacks/measure.hpp"
 #include "experiments/attacks/runs.hpp"
+#include "experiments/attacks/split_matrix.hpp"
 #include "experiments/attacks/weakened_engine.hpp"
 
 namespace slip::attacks {
@@ -68,14 +69,12 @@ Outputs outputs_of(const Victim& victim, const Setting& setting) {
     return outputs;
 }
 
-}  // namespace
-
-Outcome logits_product(const Setting& setting) {
+/// `W_D`: what the attacker takes for David's part of the head.
+Outcome from_logits(const Setting& setting, const MatrixXd& W_D) {
     const Victim& victim = victim_of(setting);
     const auto head = victim.find("lm_head", std::nullopt);
     const auto& member = victim.charlie().groups()[head.group].members[head.member];
     const auto k = static_cast<Index>(member.rank);
-    const MatrixXd W_D = victim.residual(head);
     const Outputs outputs = outputs_of(victim, setting);
 
     const MatrixXd C = column_space(outputs.logits, W_D.cols());
@@ -101,6 +100,23 @@ Outcome logits_product(const Setting& setting) {
                 " hidden coordinates; row scales to " +
                 figure(distance_up_to_factor(delta, true_scales, true_scales)) +
                 "; the head times them to " + figure(distance_up_to_factor(R * V, W * V, W * V))};
+}
+
+Victim::Place head_of(const Victim& victim) { return victim.find("lm_head", std::nullopt); }
+
+}  // namespace
+
+Outcome logits_product(const Setting& setting) {
+    const Victim& victim = victim_of(setting);
+    return from_logits(setting, victim.residual(head_of(victim)));
+}
+Outcome logits_hidden(const Setting& setting) {
+    const Victim& victim = victim_of(setting);
+    const auto head = head_of(victim);
+    const MatrixXd W = victim.davids_part(head) + victim.charlies_part(head);
+    // Its entries have 48 bits: divided, so that sums of squares are of the usual size.
+    const SplitMatrix split = hidden_split(W, 0);
+    return from_logits(setting, split.W_D / split.W_D.cwiseAbs().maxCoeff() * 127);
 }
 
 }  // namespace slip::attacks

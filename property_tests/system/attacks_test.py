@@ -23,7 +23,8 @@ HIDDEN = {"exact-products", "rank-distinguisher", "no-noise", "logits-to-mask", 
           "tuned-versions", "public-base", "spans-8-bits", "grid-ternary", "grid-4-bits", "grid-fp8",
           "grid-8-bits", "grid-q8-0", "grid-bf16", "neighbouring-blocks", "weight-prior", "index-reuse",
           "fork", "snapshot", "wrong-replies", "composite-modulus", "wrong-rows", "linear-system",
-          "linear-system-gated", "fault-injection", "retries", "schedule"}
+          "linear-system-gated", "fault-injection", "retries", "schedule", "logits", "rank-one",
+          "core-from-logits", "core-training"}
 # What succeeds against it: nothing hides when David is asked, and how much.
 SUCCEEDS_AGAINST_HIDDEN = {"schedule"}
 
