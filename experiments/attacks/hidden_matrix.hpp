@@ -23,20 +23,21 @@ public:
     HiddenMatrix(const RowMajor& W, std::mt19937_64& random)
         : model_{.n = static_cast<std::size_t>(W.cols()), .entries = {}, .row_scale = {}} {
         model_.append(view_of(W));
-        const auto seed = drawn_bytes<masks::PublicMatrix::Seed>(random);
+        seed_ = drawn_bytes<masks::PublicMatrix::Seed>(random);
         const auto secret = drawn_bytes<std::array<std::uint8_t, 32>>(random);
-        common_ = std::make_unique<splitting::PublicOfWidth>(hidden_set(), seed, n());
+        common_ = std::make_unique<splitting::PublicOfWidth>(hidden_set(), seed_, n());
         check_seed_ = drawn_bytes<std::array<std::uint8_t, 32>>(random);
-        const auto key = splitting::hiding_key(hidden_set(), secret, seed, 0, model_);
+        key_ = splitting::hiding_key(hidden_set(), secret, seed_, 0, model_);
         A_.resize(hidden_set().planes * m() * n());
         companions_ = splitting::hide(
-            *common_, model_, key.span(), check_seed_, 1, [&](const splitting::HiddenRows& rows) {
+            *common_, model_, key_.span(), check_seed_, 1, [&](const splitting::HiddenRows& rows) {
                 for (std::size_t p = 0; p < hidden_set().planes; ++p) {
                     std::copy_n(rows.davids.data() + p * rows.count * n(), rows.count * n(),
                                 A_.data() + (p * m() + rows.first) * n());
                 }
+                hint_.insert(hint_.end(), rows.hint.span().begin(), rows.hint.span().end());
             });
-        protocol::WeightStreams streams(hidden_set(), key.span());
+        protocol::WeightStreams streams(hidden_set(), key_.span());
         E_.resize(m() * n());
         for (std::size_t i = 0; i < m(); ++i) {
             streams.weight_error(i, std::span(E_).subspan(i * n(), n()));
@@ -65,7 +66,16 @@ public:
         return {kernels::PlanarMatrix(std::move(a)), kernels::PlanarMatrix(std::move(u))};
     }
     /// Of a model that has this matrix alone.
-    base::CheckSecret check_secret() const { return {check_seed_, {companions_.check.span()}, {}}; }
+    base::CheckSecret check_secret() const {
+        const auto* product = reinterpret_cast<const std::uint8_t*>(companions_.product.data());
+        return {check_seed_,
+                {companions_.check.span()},
+                {{product, companions_.product.size() * sizeof(std::uint64_t)}}};
+    }
+    base::ProductShape shape() const { return {m(), n()}; }
+    std::span<const std::uint8_t> key() const { return key_.span(); }
+    const std::vector<std::uint8_t>& hint() const { return hint_; }
+    const masks::PublicMatrix::Seed& seed() const { return seed_; }
     std::int64_t tau() const { return static_cast<std::int64_t>(base::tau_at(hidden_set(), n())); }
 
 private:
@@ -73,6 +83,9 @@ private:
     std::unique_ptr<splitting::PublicOfWidth> common_;
     std::array<std::uint8_t, 32> check_seed_{};
     splitting::HiddenCompanions companions_;
+    masks::PublicMatrix::Seed seed_{};
+    base::SecretBuffer<std::uint8_t> key_;
+    std::vector<std::uint8_t> hint_;
     std::vector<std::int8_t> A_, E_;
 };
 

@@ -140,6 +140,8 @@ constexpr std::array all{
            "share of activation entries that are wrong", fork_twin, nullptr, fork_hidden},
     Attack{"wrong-rows", "INTEG-3", "one wrong row of a reply, of A or of U, in one plane",
            "share of wrong replies that are rejected", wrong_rows_twin, nullptr, wrong_rows_hidden},
+    Attack{"wrong-hint", "MASK-10", "a bit of H that has flipped: right replies, wrong products",
+           "share of wrong products that are noticed", wrong_hint_twin, nullptr, wrong_hint_hidden},
     Attack{"wrap", "HIDE-2",
            "products that wrap where they are decoded: right replies, wrong answers",
            "share of products with the right answer", wrap_twin, nullptr, wrap_hidden},

@@ -64,6 +64,8 @@ Outcome wrong_replies_twin(const Setting& setting);
 Outcome wrong_replies_product(const Setting& setting);
 Outcome wrong_replies_hidden(const Setting& setting);
 Outcome wrong_rows_twin(const Setting& setting);
+Outcome wrong_hint_twin(const Setting& setting);
+Outcome wrong_hint_hidden(const Setting& setting);
 Outcome wrong_rows_hidden(const Setting& setting);
 Outcome float_times_twin(const Setting& setting);
 Outcome float_times_product(const Setting& setting);

@@ -24,7 +24,7 @@ HIDDEN = {"exact-products", "rank-distinguisher", "no-noise", "logits-to-mask", 
           "grid-8-bits", "grid-q8-0", "grid-bf16", "neighbouring-blocks", "weight-prior", "index-reuse",
           "fork", "snapshot", "wrong-replies", "composite-modulus", "wrong-rows", "linear-system",
           "linear-system-gated", "fault-injection", "retries", "schedule", "logits", "rank-one",
-          "core-from-logits", "core-training"}
+          "core-from-logits", "core-training", "wrong-hint"}
 # What succeeds against it: nothing hides when David is asked, and how much.
 SUCCEEDS_AGAINST_HIDDEN = {"schedule"}
 
