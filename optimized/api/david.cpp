@@ -44,6 +44,7 @@ struct David::State {
         const std::size_t rows = set.public_rows();
         const std::vector<std::int8_t> u = artifact.public_rows(width);
         std::vector<base::MatrixView<const std::int8_t>> planes;
+        planes.reserve(set.planes);
         for (std::size_t p = 0; p < set.planes; ++p) {
             planes.emplace_back(u.data() + p * rows * width, rows, width);
         }

@@ -317,6 +317,7 @@ std::unique_ptr<const kernels::DeviceMatrix> Gpu::hold(const kernels::PlanarMatr
     base::require(below->matrices == above.planes() && below->cols == above.cols(),
                   "Gpu::hold: rows that do not fit");
     std::vector<base::MatrixView<const std::int8_t>> planes;
+    planes.reserve(above.planes());
     for (std::size_t p = 0; p < above.planes(); ++p) planes.push_back(above.plane(p));
     return std::make_unique<const HeldMatrix>(shared_from_this(), hold_rows(planes),
                                               std::move(below));
