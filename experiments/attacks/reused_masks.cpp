@@ -98,6 +98,7 @@ std::vector<std::uint8_t> from_child(const std::function<std::vector<std::uint8_
 }  // namespace
 
 Outcome index_reuse_twin(const Setting& setting) { return same_masks(setting); }
+/// What a child without the rule would send: it has its parent's key and index.
 Outcome fork_twin(const Setting& setting) { return same_masks(setting); }
 
 /// One process, one prompt after the other.

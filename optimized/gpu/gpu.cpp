@@ -35,8 +35,8 @@ private:
     sigset_t before_{};
 };
 
-/// Calls work(0), ..., work(count - 1), which do not depend on each other; all of them read or
-/// write so many bytes. Fewer than a team's threads need to awake are for the caller alone.
+/// Calls work(0), ..., work(count - 1), which do not depend on each other, and together read or
+/// write so many bytes. A team helps if they are enough to be worth waking its threads.
 template <class Work>
 void for_each(std::size_t count, std::size_t bytes, base::WorkerTeam* team, const Work& work) {
     constexpr std::size_t least = std::size_t{1} << 18;
