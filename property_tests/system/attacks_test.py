@@ -99,7 +99,8 @@ class AttackCommand(SystemTest):
         self.assertRegex(text, r"retries \(INTEG-4, INTEG-7\)")
         self.assertRegex(text, r"twin +succeeds +error 0\.00\d+ ")
         self.assertRegex(text, r"paper +fails +error 1 ")
-        self.assertRegex(text, r"hidden +not tried")
+        self.assertRegex(text, r"hidden +fails +error 1 ")
+        self.assertRegex(self.slip("attack", "mask-reuse").stdout, r"hidden +not tried")
 
     def test_CONV_4_bad_input_is_named(self):
         for arguments, said in ((["no-such"], "'no-such'"), ([], "name"),

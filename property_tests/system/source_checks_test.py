@@ -90,7 +90,7 @@ class AttackResults(CheckCase):
 
     def test_an_attack_that_no_row_names_and_one_that_does_not_succeed(self):
         self.change(attacks.TABLE, "[mask-reuse]", "[the same mask]")
-        self.assert_red(attacks, "does not name mask-reuse")
+        self.assert_red(attacks, "no row of the table of attacks names mask-reuse")
         results = json.loads((ROOT / attacks.RESULTS).read_text())
         results[0]["paper"]["succeeded"] = False
         self.write(attacks.RESULTS, json.dumps(results))
