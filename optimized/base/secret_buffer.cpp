@@ -1,12 +1,16 @@
 #include "optimized/base/secret_buffer.hpp"
 
+#include <pthread.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <limits>
+#include <mutex>
 #include <new>
+#include <vector>
+
+#include "optimized/base/secret_pages.hpp"
 
 namespace slip::base {
 namespace {
@@ -42,31 +46,70 @@ constexpr std::align_val_t alignment{64};
 
 #else
 
-static std::size_t whole_pages(std::size_t size) {
-    const auto page = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    if (size > std::numeric_limits<std::size_t>::max() - page) throw std::bad_alloc();
-    return (size + page - 1) / page * page;
+namespace {
+
+/// Runs of every small number of pages, of both kinds. Never destroyed: secrets may outlive it.
+class SharedMappings {
+public:
+    static constexpr std::size_t most_pages = 64;  // of a secret that shares a mapping
+
+    static SharedMappings& instance() {
+        static auto* const all = new SharedMappings;
+        return *all;
+    }
+    void* take(std::size_t pages, Children children) {
+        const std::lock_guard lock(mutex_);
+        return (children == Children::forget ? forget_ : remember_)[pages - 1].take();
+    }
+    void give_back(void* run, std::size_t pages) noexcept {
+        const std::lock_guard lock(mutex_);
+        SecretRuns& forget = forget_[pages - 1];
+        (forget.has(run) ? forget : remember_[pages - 1]).give_back(run);
+    }
+
+private:
+    /// A child of a process in which another thread held the mutex would wait for it for ever.
+    SharedMappings() {
+        for (std::size_t pages = 1; pages <= most_pages; ++pages) {
+            remember_.emplace_back(pages, Children::remember);
+            forget_.emplace_back(pages, Children::forget);
+        }
+        ::pthread_atfork([] { instance().mutex_.lock(); }, [] { instance().mutex_.unlock(); },
+                         [] { instance().mutex_.unlock(); });
+    }
+
+    std::mutex mutex_;
+    std::vector<SecretRuns> remember_;
+    std::vector<SecretRuns> forget_;
+};
+
+std::size_t pages_of(std::size_t size) {
+    if (size > std::numeric_limits<std::size_t>::max() - page_size()) throw std::bad_alloc();
+    return (size + page_size() - 1) / page_size();
 }
 
-/// A page shared with anything else could be neither left out of core dumps nor locked alone.
-/// Neighbours with the same flags become one mapping, so masks by the thousand are few mappings:
-/// but not once they have pages, so locking comes last.
+}  // namespace
+
+/// A page shared with anything else could be neither left out of core dumps nor locked alone. Small
+/// secrets share mappings with others of as many pages; locking comes last, since neighbours become
+/// one mapping only before they have pages.
 [[gnu::weak]] void* allocate_secret(std::size_t size, Children children) {
-    const std::size_t bytes = whole_pages(size);
-    void* const pages =
-        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (pages == MAP_FAILED) throw std::bad_alloc();
-    if (::madvise(pages, bytes, MADV_DONTDUMP) != 0) {
-        ::munmap(pages, bytes);
-        throw std::bad_alloc();
+    const std::size_t pages = pages_of(size);
+    if (pages <= SharedMappings::most_pages) {
+        return SharedMappings::instance().take(pages, children);
     }
-    if (children == Children::forget) ::madvise(pages, bytes, MADV_WIPEONFORK);
-    keep_in_memory(pages, bytes);
-    return pages;
+    void* const own = map_secret(pages * page_size(), children);
+    keep_in_memory(own, pages * page_size());
+    return own;
 }
 
 [[gnu::weak]] void free_secret(void* data, std::size_t size) noexcept {
-    ::munmap(data, whole_pages(size));
+    const std::size_t pages = (size + page_size() - 1) / page_size();
+    if (pages <= SharedMappings::most_pages) {
+        SharedMappings::instance().give_back(data, pages);
+    } else {
+        unmap_secret(data, pages * page_size());
+    }
 }
 
 #endif

@@ -9,8 +9,7 @@ using base::require;
 
 namespace {
 
-/// The small integers of eta = 1 are those of eta = 2 whose other two bits are zero: four pairs of
-/// bits become four times four bits, the second of a pair the third of four.
+/// Four pairs of bits become four times four bits, the second of a pair the third of four.
 std::uint16_t spread(std::uint8_t pairs) {
     unsigned bits = pairs;
     bits = (bits | bits << 4) & 0x0f0f;
@@ -34,21 +33,24 @@ void decode_small(std::span<const std::uint8_t> stream, unsigned eta,
     }
 }
 
-void add_noise(std::span<const std::uint8_t> stream, unsigned eta, const Tau& tau,
-               std::size_t planes, std::span<std::uint8_t> column, const Backend& backend) {
+void widen(std::span<const std::uint8_t> stream, std::span<std::uint8_t> wide) {
+    require(stream.size() == (wide.size() + 1) / 2, "widen: a stream of another size");
+    const std::size_t pairs = wide.size() / 2;
+    for (std::size_t i = 0; i < pairs; ++i) {
+        const std::uint16_t bits = spread(stream[i]);
+        wide[2 * i] = static_cast<std::uint8_t>(bits);
+        wide[2 * i + 1] = static_cast<std::uint8_t>(bits >> 8);
+    }
+    if (wide.size() % 2 != 0) wide.back() = static_cast<std::uint8_t>(spread(stream[pairs]));
+}
+
+void add_noise(std::span<const std::uint8_t> stream, const Tau& tau, std::size_t planes,
+               std::span<std::uint8_t> column, const Backend& backend) {
     require(1 <= planes && planes <= most_planes && column.size() % planes == 0,
             "add_noise: not a column of whole planes");
     const std::size_t n = column.size() / planes;
-    require((eta == 1 || eta == 2) && stream.size() == noise_bytes(n, eta),
-            "add_noise: a stream of another size");
-    if (eta == 2) {
-        backend.add_noise(stream.data(), n, planes, tau.data(), column.data());
-    } else {
-        base::SecretBuffer<std::uint16_t> wide(stream.size());
-        for (std::size_t i = 0; i < stream.size(); ++i) wide[i] = spread(stream[i]);
-        backend.add_noise(reinterpret_cast<const std::uint8_t*>(wide.data()), n, planes, tau.data(),
-                          column.data());
-    }
+    require(stream.size() == noise_bytes(n, 2), "add_noise: a stream of another size");
+    backend.add_noise(stream.data(), n, planes, tau.data(), column.data());
     wipe_used_stack();
 }
 

@@ -128,10 +128,13 @@ void BlockMaker::add_noise(std::size_t n, BlockSource& source, NewBlock& block) 
     const unsigned eta = lattice_of(set_).eta;
     const masks::Tau tau = masks::residues_of(base::tau_at(set_, n));
     Bytes stream(masks::noise_bytes(n, eta));
+    Bytes wide(masks::noise_bytes(n, 2));
     for (std::size_t i = 0; i < block.kept.size(); ++i) {
         block.kept[i].index = degree * block.number + i;
         source.draw(Purpose::noise, block.kept[i].index, stream.span());
-        masks::add_noise(stream.span(), eta, tau, set_.planes, block.mask_columns[i]);
+        if (eta == 1) masks::widen(stream.span(), wide.span());
+        masks::add_noise(eta == 1 ? wide.span() : stream.span(), tau, set_.planes,
+                         block.mask_columns[i]);
     }
 }
 

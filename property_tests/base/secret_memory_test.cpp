@@ -9,7 +9,9 @@
 
 #include <cstdint>
 #include <fstream>
+#include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "optimized/base/huge_buffer.hpp"
@@ -71,6 +73,71 @@ TEST(SecretMemory, MASK_9_thousands_of_masks_are_few_mappings) {
         EXPECT_LT(mappings(), before + 100);
         EXPECT_EQ(has(flags_at(masks[2000].data()), "wf"), children == Children::forget);
     }
+}
+
+/// Of every number of pages, from two threads, in an order that has nothing to do with that of
+/// taking.
+TEST(SecretMemory, MASK_6_memory_that_comes_back_is_zero_and_nobody_elses) {
+    const auto use = [](std::uint8_t mark) {
+        std::mt19937_64 random(mark);
+        std::vector<SecretBuffer<std::uint8_t>> held;
+        for (int round = 0; round < 3000; ++round) {
+            const std::size_t size = 1 + random() % (random() % 8 == 0 ? 400000 : 20000);
+            held.emplace_back(size, random() % 2 == 0 ? Children::remember : Children::forget);
+            auto& newest = held.back();
+            for (const std::size_t at : {std::size_t{0}, size / 2, size - 1}) {
+                ASSERT_EQ(newest[at], 0);
+                newest[at] = mark;
+            }
+            if (held.size() < 40) continue;
+            std::swap(held[random() % held.size()], held.back());
+            for (const std::size_t at : {std::size_t{0}, held.back().size() / 2}) {
+                ASSERT_EQ(held.back()[at], mark);
+            }
+            held.pop_back();
+        }
+    };
+    std::thread other(use, std::uint8_t{1});
+    use(2);
+    other.join();
+}
+
+/// What a stock gives up is the system's again: its limit is one of memory.
+TEST(SecretMemory, MASK_9_memory_of_many_masks_goes_back_to_the_system) {
+    if (!own_pages) GTEST_SKIP() << "a sanitizer's allocator";
+    const auto resident = [] {
+        std::ifstream statm("/proc/self/statm");
+        std::size_t size = 0;
+        std::size_t pages = 0;
+        statm >> size >> pages;
+        return pages * 4096;
+    };
+    std::vector<SecretBuffer<std::uint8_t>> masks;
+    masks.reserve(4000);
+    const std::size_t before = resident();
+    for (int i = 0; i < 4000; ++i) masks.emplace_back(10240, Children::forget);
+    EXPECT_GT(resident(), before + 4000 * 10240);
+    masks.clear();
+    EXPECT_LT(resident(), before + (4 << 20));
+}
+
+/// A system call for each would take longer than to make a mask.
+TEST(SecretMemory, MASK_9_many_masks_are_few_system_calls) {
+    if (!own_pages) GTEST_SKIP() << "a sanitizer's allocator";
+    const auto faults = [] {
+        rusage used{};
+        ::getrusage(RUSAGE_SELF, &used);
+        return used.ru_minflt;
+    };
+    const SecretBuffer<std::uint8_t> first(5000, Children::forget);
+    const void* place = nullptr;
+    const auto before = faults();
+    for (int i = 0; i < 1000; ++i) {
+        const SecretBuffer<std::uint8_t> mask(5000, Children::forget);
+        EXPECT_TRUE(place == nullptr || mask.data() == place);
+        place = mask.data();
+    }
+    EXPECT_LT(faults() - before, 100);
 }
 
 TEST(SecretMemory, THREAT_3_a_secret_is_in_no_core_dump_and_locked) {

@@ -49,7 +49,7 @@ TEST(MaskNoise, MASK_7_RAND_9_every_byte_and_every_residue) {
         const Bytes expected = noisy(column, 6, stream, 2, tau);
         for_each_backend([&](const Backend& backend) {
             Bytes sums = column;
-            masks::add_noise(stream, 2, residues, 6, sums, backend);
+            masks::add_noise(stream, residues, 6, sums, backend);
             EXPECT_EQ(sums, expected) << residue;
         });
     }
@@ -69,10 +69,15 @@ RC_GTEST_PROP(MaskNoise, MASK_7_RAND_9_columns_of_any_size, ()) {
         column.insert(column.end(), plane.begin(), plane.end());
     }
     const Bytes expected = noisy(column, planes, stream, eta, any_tau);
+    Bytes wide = stream;
+    if (eta == 1) {
+        wide.assign(masks::noise_bytes(n, 2), 0xff);
+        masks::widen(stream, wide);
+    }
     for_each_backend([&](const Backend& backend) {
         Bytes sums = column;
-        masks::add_noise(stream, eta, masks::residues_of(static_cast<std::uint64_t>(any_tau)),
-                         planes, sums, backend);
+        masks::add_noise(wide, masks::residues_of(static_cast<std::uint64_t>(any_tau)), planes,
+                         sums, backend);
         RC_ASSERT(sums == expected);
     });
     Small small(n);
@@ -82,20 +87,21 @@ RC_GTEST_PROP(MaskNoise, MASK_7_RAND_9_columns_of_any_size, ()) {
 
 TEST(MaskNoise, MASK_7_sizes_that_do_not_fit_are_refused) {
     Bytes column(15, 0);
-    const auto add = [](const Bytes& stream, unsigned eta, std::size_t planes, Bytes& sums) {
-        masks::add_noise(stream, eta, masks::residues_of(tau), planes, sums);
+    const auto add = [](const Bytes& stream, std::size_t planes, Bytes& sums) {
+        masks::add_noise(stream, masks::residues_of(tau), planes, sums);
     };
     const Bytes stream(2, 0);
-    add(stream, 2, 5, column);
-    EXPECT_THROW(add(stream, 2, 4, column), InternalError);
-    EXPECT_THROW(add(stream, 2, 0, column), InternalError);
-    EXPECT_THROW(add(stream, 2, 3, column), InternalError) << "five residues, two bytes";
-    EXPECT_THROW(add(Bytes(3, 0), 2, 5, column), InternalError);
-    EXPECT_THROW(add(stream, 1, 5, column), InternalError) << "three residues, two bytes";
-    add(stream, 1, 3, column);
-    EXPECT_THROW(add(stream, 3, 5, column), InternalError);
-    Bytes wide(7, 0);
-    EXPECT_THROW(add(Bytes(1, 0), 2, 7, wide), InternalError);
+    add(stream, 5, column);
+    EXPECT_THROW(add(stream, 4, column), InternalError);
+    EXPECT_THROW(add(stream, 0, column), InternalError);
+    EXPECT_THROW(add(stream, 3, column), InternalError) << "five residues, two bytes";
+    EXPECT_THROW(add(Bytes(3, 0), 5, column), InternalError);
+    Bytes one(7, 0);
+    EXPECT_THROW(add(Bytes(1, 0), 7, one), InternalError);
+    Bytes wide(3, 0);
+    masks::widen(stream, wide);
+    EXPECT_THROW(masks::widen(Bytes(1, 0), wide), InternalError);
+    EXPECT_THROW(masks::widen(Bytes(3, 0), wide), InternalError);
     Small small(5);
     EXPECT_THROW(masks::decode_small(stream, 2, small), InternalError);
 }

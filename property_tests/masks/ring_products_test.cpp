@@ -420,7 +420,7 @@ TEST(RingProducts, MASK_7_MASK_8_a_block_is_the_references) {
         for (std::size_t i = 0; i < degree; ++i) {
             reference::Keystream stream(key, reference::Purpose::noise, degree * block + i);
             const reference::Bytes noise = stream.take(masks::noise_bytes(n, 2));
-            masks::add_noise(noise, 2, residues_of_tau, 5, r.of(0)[i], backend);
+            masks::add_noise(noise, residues_of_tau, 5, r.of(0)[i], backend);
             const reference::Vector r_i = joined(set.planes, r.column(0, i));
             const reference::Vector c_i = joined(set.planes, c.column(0, i));
             EXPECT_EQ(r_i, masks_again[i].mask(ring, reference::Vector(n, 0)));
