@@ -24,15 +24,26 @@ class Case:
     operation: str
     set: str | None
     features: tuple
-    input: dict
+    stored_input: dict
     result: str
-    output: dict | None
+    stored_output: dict | None
     failure: dict | None
     intermediate: dict | None
 
     @property
     def clause(self):
         return self.id.split("/")[0]
+
+    # Some are megabytes once they are expanded: each is for as long as its case is asked about.
+
+    @property
+    def input(self):
+        case = expand(self.stored_input)
+        return with_files(case) if self.operation == "load_artifact" else case
+
+    @property
+    def output(self):
+        return expand(self.stored_output)
 
 
 def expand(value):
@@ -60,11 +71,6 @@ def with_files(case):
     return {"half": case["half"], "files": files}
 
 
-def input_of(group, test):
-    case = expand(test["input"])
-    return with_files(case) if group["operation"] == "load_artifact" else case
-
-
 def read_file(path):
     document = json.loads(path.read_text())
     if document.get("format") != "slip-vectors" or document.get("version") != VERSION:
@@ -74,7 +80,7 @@ def read_file(path):
         for test in group["tests"]:
             cases.append(Case(test["tcId"], test["level"], test["requirement"], test["comment"],
                               group["operation"], group.get("set"), tuple(group["features"]),
-                              input_of(group, test), test["result"], expand(test.get("output")),
+                              test["input"], test["result"], test.get("output"),
                               test.get("failure"), test.get("intermediate")))
     if len(cases) != document["numberOfTests"]:
         raise ValueError(f"{path}: numberOfTests is wrong")
