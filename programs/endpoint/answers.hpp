@@ -30,6 +30,9 @@ struct ReceiptFacts {
     std::string kernels;  ///< of Charlie's products
 };
 
+/// What OpenAI's interface shows in the place of a log-probability that is not told (SERVE-10).
+inline constexpr double unlikely_log_probability = -9999.0;
+
 /// One token that was chosen, and what else could have been.
 struct TokenChoice {
     struct Alternative {

@@ -17,8 +17,19 @@ ApiError failure(unsigned status, const char* code, const char* message) {
     return error;
 }
 
+/// Whether fewer than `count` tokens come before this one, by log-probability and id.
+bool is_among_likeliest(std::span<const double> values, TokenId id, std::size_t count) {
+    const auto own = static_cast<std::size_t>(id);
+    std::size_t before = 0;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+        if (values[i] > values[own] || (values[i] == values[own] && i < own)) ++before;
+    }
+    return before < count;
+}
+
+/// `all`: a chosen token's log-probability is shown whatever its rank (SERVE-10).
 TokenChoice describe(const LanguageModel& model, TokenId id, std::span<const float> logits,
-                     std::size_t likeliest) {
+                     std::size_t likeliest, bool all) {
     const std::vector<double> values = graph::log_probabilities(logits);
     const auto entry = [&](TokenId token) {
         const TokenId ids[] = {token};
@@ -34,6 +45,9 @@ TokenChoice describe(const LanguageModel& model, TokenId id, std::span<const flo
                           return of_a > of_b || (of_a == of_b && a < b);
                       });
     TokenChoice choice{entry(id), {}};
+    if (!all && !is_among_likeliest(values, id, most_likeliest)) {
+        choice.chosen.log_probability = unlikely_log_probability;
+    }
     for (std::size_t i = 0; i < count; ++i) choice.likeliest.push_back(entry(ids[i]));
     return choice;
 }
@@ -107,7 +121,8 @@ bool Generation::on_token(TokenId id, std::span<const float> logits) {
     shared_.observer->on_token();
     if (head_.chat && shared_.chat->ends_answer(id)) return false;
     if (likeliest_) {
-        choices_->push_back(describe(shared_.scheduler->model(), id, logits, *likeliest_));
+        choices_->push_back(describe(shared_.scheduler->model(), id, logits, *likeliest_,
+                                     shared_.unlikely_log_probabilities));
     }
     show(text_.push(id));
     return !text_.stopped() && !gone_;

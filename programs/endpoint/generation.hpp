@@ -40,6 +40,7 @@ public:
         std::optional<ReceiptFacts> facts;  ///< none: no receipts
         HttpFields fields;                  ///< of every answer
         GenerationObserver* observer = nullptr;
+        bool unlikely_log_probabilities = false;  ///< SERVE-10
     };
 
     /// `prompt`: what the order's prompt or messages are in ids.

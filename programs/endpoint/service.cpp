@@ -76,6 +76,7 @@ const Service::Route* Service::find(const HttpRequest& request) {
 Service::Service(ServiceOptions options)
     : options_(std::move(options)), created_(std::time(nullptr)) {
     shared_.observer = &counts_;
+    shared_.unlikely_log_probabilities = options_.unlikely_log_probabilities;
     if (!options_.allowed_origin.empty()) {
         shared_.fields = {{"Access-Control-Allow-Origin", options_.allowed_origin},
                           {"Vary", "Origin"}};
@@ -316,6 +317,8 @@ void Service::generate(const HttpRequest& request, bool chat, const std::shared_
     require_supported(order, chat);
     try {
         GenerationRequest generation{prompt_of(order, chat), order.sampling, tenant_of(request)};
+        SamplingOptions& sampling = generation.sampling;
+        if (!options_.plain_seeds) sampling.seed = seeds_.seed_for(sampling, generation.prompt);
         fit(generation);
         submit(order, chat, std::move(generation), reply);
     } catch (const BadInput& error) {

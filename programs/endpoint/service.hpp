@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "programs/endpoint/api_keys.hpp"
+#include "programs/endpoint/client_seeds.hpp"
 #include "programs/endpoint/counts.hpp"
 #include "programs/endpoint/generation.hpp"
 #include "programs/endpoint/parsing/http.hpp"
@@ -26,6 +27,9 @@ struct ServiceOptions {
     std::string allowed_origin;       ///< of pages that may ask; empty: none
     bool receipts = true;             ///< SERVE-7
     bool log_probabilities = false;   ///< whether clients may see them (E-32)
+    /// SERVE-10: with them, also of a chosen token that is not among the likeliest.
+    bool unlikely_log_probabilities = false;
+    bool plain_seeds = false;  ///< clients' seeds are used as they are (SERVE-10)
     /// For the page.
     std::function<std::vector<DavidState>()> davids = [] { return std::vector<DavidState>{}; };
 };
@@ -72,6 +76,7 @@ private:
 
     const ServiceOptions options_;
     const std::int64_t created_;
+    const ClientSeeds seeds_;
     Counts counts_;
     Generation::Shared shared_;
     ReceiptFacts facts_;

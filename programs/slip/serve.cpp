@@ -97,9 +97,19 @@ void declare_answers(Options& options) {
     options.add(
         "chat-format", "NAME",
         "how the model reads conversations (default: what the template in its files shows)");
-    options.add_switch("allow-logprobs",
-                       "let clients see log-probabilities, which tell more of the model than the "
-                       "text does (E-32)");
+    options.add_switch(
+        "allow-logprobs",
+        "let clients see log-probabilities of the 20 likeliest tokens, which tell more "
+        "of the model than the text does (E-32)");
+    options.add_switch(
+        "allow-all-logprobs",
+        "the same, and of a chosen token whatever its rank: who asks for unlikely "
+        "ones learns the column space of the head (default: -9999, as OpenAI has it)");
+    options.add_switch(
+        "plain-seeds",
+        "use clients' seeds as they are: texts are those of slip generate --seed, and "
+        "who chooses seeds learns probabilities from the text (default: a seed means "
+        "something else in each run, for each prompt and with other options)");
     options.add_switch("no-receipt", "leave \"slip\" out of answers");
     options.add("live", "N", "generations that are computed together (default 64)");
     options.add("queue", "N", "generations that may wait; then clients get 429 (default 256)");
@@ -211,7 +221,9 @@ endpoint::ServiceOptions service_options(const Options& options, const Endpoint&
     service.operators = operators_of(options, service.keys);
     service.allowed_origin = allowed_origin(options);
     service.receipts = !options.has("no-receipt");
-    service.log_probabilities = options.has("allow-logprobs");
+    service.unlikely_log_probabilities = options.has("allow-all-logprobs");
+    service.log_probabilities = options.has("allow-logprobs") || service.unlikely_log_probabilities;
+    service.plain_seeds = options.has("plain-seeds");
     if (davids) service.davids = [davids] { return states_of(*davids); };
     return service;
 }

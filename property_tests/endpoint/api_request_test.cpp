@@ -3,10 +3,12 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <set>
 #include <string>
 #include <thread>
 
 #include "programs/endpoint/api_keys.hpp"
+#include "programs/endpoint/client_seeds.hpp"
 #include "programs/endpoint/counts.hpp"
 #include "programs/endpoint/parsing/request.hpp"
 #include "property_tests/generators/temporary_directory.hpp"
@@ -65,6 +67,36 @@ TEST(ApiRequest, SERVE_5_every_field_is_read) {
     EXPECT_EQ(order.stops, (std::vector<std::string>{"a", "b"}));
     EXPECT_TRUE(order.stream && order.include_usage);
     EXPECT_EQ(order.log_probabilities, 3U);
+}
+
+TEST(ClientSeeds, SERVE_10_the_same_for_the_same_order_alone) {
+    const ClientSeeds seeds;
+    const std::vector<TokenId> prompt{3, 4};
+    SamplingOptions options;
+    options.temperature = 1;
+    options.seed = 7;
+    const std::uint64_t seed = seeds.seed_for(options, prompt);
+    EXPECT_NE(seed, options.seed);
+    EXPECT_EQ(seeds.seed_for(options, prompt), seed);
+    EXPECT_NE(ClientSeeds().seed_for(options, prompt), seed);
+    EXPECT_NE(seeds.seed_for(options, std::vector<TokenId>{3}), seed);
+    EXPECT_NE(seeds.seed_for(options, std::vector<TokenId>{4, 3}), seed);
+    SamplingOptions longer = options;
+    longer.max_tokens = 9;  // a longer answer begins as the shorter one
+    EXPECT_EQ(seeds.seed_for(longer, prompt), seed);
+
+    std::vector<SamplingOptions> others(8, options);
+    others[0].seed = 8;
+    others[1].temperature = 2;
+    others[2].top_k = 1;
+    others[3].top_p = 0.5;
+    others[4].min_p = 0.5;
+    others[5].repetition_penalty = 2;
+    others[6].presence_penalty = 1;
+    others[7].frequency_penalty = 1;
+    std::set<std::uint64_t> found{seed};
+    for (const SamplingOptions& other : others) found.insert(seeds.seed_for(other, prompt));
+    EXPECT_EQ(found.size(), others.size() + 1);
 }
 
 TEST(ApiRequest, SERVE_5_the_field_that_is_wrong_is_named) {

@@ -86,7 +86,7 @@ class ServeLoad(ServeTest):
         table = self.table()
         with David(self.artifact / "david", self.tls / "david") as david, \
                 Served("--artifact", self.artifact, "--model-name", "tiny", "--tls", self.tls / "charlie",
-                       "--david", david.endpoint, "--masks", MASKS) as served, \
+                       "--david", david.endpoint, "--masks", MASKS, "--plain-seeds") as served, \
                 concurrent.futures.ThreadPoolExecutor(clients) as pool:
             end = time.monotonic() + seconds
             done = list(pool.map(lambda seed: Client(served, table, seed).ask_until(end), range(clients)))

@@ -68,7 +68,7 @@ class ServeAnswers(ServeTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.served = cls.start()
+        cls.served = cls.start("--plain-seeds")
 
     def whole(self, kind="text", **fields):
         status, _, body = self.served.post(kind, order(kind, **fields))
@@ -371,6 +371,54 @@ class ServeReadme(ServeTest):
         self.assertEqual(json.loads(said[0])["data"][0]["id"], "split")
         self.assertEqual(read_whole("text", said[1])["text"], self.alone(PROMPT, 40)["text"])
         read_stream("chat", said[2])
+
+
+class ServeWithheld(ServeTest):
+    """What the owner does not allow is not shown (SERVE-10)."""
+
+    FIELDS = dict(temperature=2, seed=3, max_tokens=60, logprobs=20)
+
+    def choices(self, served, **fields):
+        """(text, the log-probability of each chosen token, those of the likeliest in its place)."""
+        status, _, body = served.post("text", order(**self.FIELDS | fields))
+        self.assertEqual(status, 200, body)
+        answer = read_whole("text", body)
+        shown = answer["logprobs"]
+        return answer["text"], shown["token_logprobs"], [list(top.values()) for top in shown["top_logprobs"]]
+
+    def test_SERVE_10_log_probabilities_of_unlikely_tokens(self):
+        with self.unsplit("--allow-all-logprobs", "--plain-seeds") as served:
+            text, all_shown, tops = self.choices(served)
+        with self.unsplit("--allow-logprobs", "--plain-seeds") as served:
+            self.assertEqual(self.choices(served)[0], text)
+            withheld = self.choices(served)[1]
+            self.assertEqual(self.choices(served, logprobs=0)[1], withheld)
+        unlikely = [whole < min(top) for whole, top in zip(all_shown, tops, strict=True)]
+        self.assertEqual(set(unlikely), {True, False})
+        for shown, whole, is_unlikely in zip(withheld, all_shown, unlikely, strict=True):
+            self.assertEqual(shown, -9999.0 if is_unlikely else whole)
+            self.assertGreater(whole, -100)
+
+    def test_SERVE_10_seeds_are_the_servers_own(self):
+        fields = dict(temperature=2, seed=3, max_tokens=24)
+        flags = ["--temperature", "2", "--seed", "3"]
+
+        def text(served, **more):
+            status, _, body = served.post("text", order(**fields | more))
+            self.assertEqual(status, 200, body)
+            return read_whole("text", body)["text"]
+
+        plain = self.alone(PROMPT, 24, *flags)["text"]
+        with self.unsplit() as served:
+            first = text(served)
+            self.assertEqual(text(served), first)
+            body = served.post("text", order(stream=True, **fields))[2]
+            self.assertEqual(read_stream("text", body)["text"], first)
+            self.assertTrue(first.startswith(text(served, max_tokens=8)))
+            self.assertNotEqual(text(served, seed=4), first)
+            self.assertEqual(text(served, temperature=0, max_tokens=8), self.alone()["text"])
+        with self.unsplit() as served:
+            self.assertNotIn(text(served), (first, plain))
 
 
 @unittest.skipUnless("SLIP_OPENAI_NODE" in os.environ,

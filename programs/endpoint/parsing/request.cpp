@@ -275,7 +275,7 @@ GenerationOrder parse_completion(std::string_view body) {
     GenerationOrder order = common_fields(fields);
     order.prompt = prompt_of(fields.required("prompt"));
     order.sampling.max_tokens = fields.integer("max_tokens", 1, largest_count).value_or(16);
-    order.log_probabilities = fields.integer("logprobs", 0, 20);
+    order.log_probabilities = fields.integer("logprobs", 0, most_likeliest);
     fields.refuse_unsupported(unsupported_in_completions);
     fields.refuse_others();
     return order;
@@ -293,7 +293,7 @@ GenerationOrder parse_chat(std::string_view body) {
     }
     order.sampling.max_tokens = new_name ? *new_name : old_name.value_or(0);
     const bool shown = fields.boolean("logprobs");
-    const auto likeliest = fields.integer("top_logprobs", 0, 20);
+    const auto likeliest = fields.integer("top_logprobs", 0, most_likeliest);
     if (likeliest && !shown) refuse("top_logprobs", "has no meaning without \"logprobs\": true");
     if (shown) order.log_probabilities = likeliest.value_or(0);
     fields.refuse_unsupported(unsupported_in_chats);

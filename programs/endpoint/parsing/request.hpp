@@ -28,6 +28,9 @@ struct ApiError : std::exception {
     const char* what() const noexcept override { return message.c_str(); }
 };
 
+/// Of so many tokens in a place, log-probabilities are shown at most.
+inline constexpr std::size_t most_likeliest = 20;
+
 /// SERVE-5: a request that is understood in every field.
 struct GenerationOrder {
     std::string model;

@@ -1,0 +1,25 @@
+// What the seeds of clients become (SERVE-10).
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "optimized/base/secret_buffer.hpp"
+#include "slip/language_model.hpp"
+
+namespace slip::endpoint {
+
+/// Seeds under a key that is drawn anew for each object. Any number of threads may ask.
+class ClientSeeds {
+public:
+    ClientSeeds();
+
+    /// For one seed, prompt and options always the same; for any others, apart from max_tokens,
+    /// one that tells nothing of it.
+    std::uint64_t seed_for(const SamplingOptions& options, std::span<const TokenId> prompt) const;
+
+private:
+    base::SecretBuffer<std::uint8_t> key_;
+};
+
+}  // namespace slip::endpoint
