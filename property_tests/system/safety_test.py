@@ -8,7 +8,7 @@ import struct
 import unittest
 
 from families_test import GPT2, PHI, gpt2_shapes, phi_shapes, write_model
-from slip_system import BUILD, TINYSTORIES, SystemTest, run, write_checkpoint
+from slip_system import BUILD, CONFIG, TINYSTORIES, SystemTest, run, tensor_shapes, write_checkpoint
 
 FORMATS = {"F32": "f", "I8": "b", "I16": "h"}
 STEP = 2.0 ** 16                                             # 2^t of DECO-1
@@ -339,6 +339,52 @@ class HiddenSpans(Attacked, SystemTest):
                              "--out", self.folder / "never")
                 self.assertEqual(result.returncode, 2)
                 self.assertIn(says, result.stderr)
+
+
+class Outputs(SystemTest):
+    """What clients learn of the head (outputs)."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        config = CONFIG | {"vocab_size": 300, "max_position_embeddings": 64}
+        cls.model = write_model(cls.folder / "model", config, tensor_shapes(config))
+
+    def outputs(self, *arguments, status=0):
+        result = run("outputs", "--model", self.model, "--rank", "2", *arguments)
+        self.assertEqual(result.returncode, status, result.stderr)
+        return json.loads(result.stdout)["result"] if status == 0 else result.stderr
+
+    def test_exact_answers_give_the_head_and_noise_does_not(self):
+        found = self.outputs("--shown", "all", "--states", "96", "--values", "exact,noise-100")
+        exact, noisy = found["points"]
+        self.assertEqual(exact["answers"], 96)
+        self.assertEqual(exact["width_found"], found["width"])
+        self.assertGreater(exact["mean_squared_cosine"], 0.99)
+        self.assertLess(noisy["mean_squared_cosine"], 2 * found["squared_cosine_by_chance"])
+        few = self.outputs("--shown", "all", "--states", "10")["points"][0]
+        self.assertLess(few["mean_squared_cosine"], exact["mean_squared_cosine"] - 0.1)
+
+    def test_a_hidden_half_gives_no_states_and_a_papers_half_does(self):
+        arguments = ["--shown", "all", "--states", "96", "--split"]
+        self.assertGreater(self.outputs(*arguments, "paper")["points"][0]["share_of_states"], 0.5)
+        self.assertLess(self.outputs(*arguments, "hidden")["points"][0]["share_of_states"], 0.3)
+
+    def test_few_tokens_in_each_place_give_the_head_only_with_a_bias_or_known_seeds(self):
+        for way in ("bias-4", "chosen"):
+            point = self.outputs("--shown", way, "--states", "64")["points"][0]
+            self.assertGreater(point["mean_squared_cosine"], 0.99, way)
+            self.assertGreater(point["answers"], 64)
+        likeliest = self.outputs("--shown", "top-4", "--states", "256")["points"][0]
+        self.assertLess(likeliest["by_bounds"]["mean_squared_cosine"], 0.7)
+
+    def test_bad_words_are_refused(self):
+        for words, says in {("--shown", "some", "--states", "9"): "expected all, top-K",
+                            ("--shown", "bias-1", "--states", "9"): "expected all, top-K",
+                            ("--shown", "all", "--states", "0"): "expected numbers from 1",
+                            ("--shown", "all", "--states", "9", "--values", "x"): "expected exact",
+                            ("--shown", "all", "--states", "9", "--split", "x"): "paper or hidden"}.items():
+            self.assertIn(says, self.outputs(*words, status=2))
 
 
 if __name__ == "__main__":
