@@ -1,7 +1,9 @@
-// costs --model DIR | --shape NAME, --rank K,... | --plan FILE
+// costs --model DIR | --shape NAME, --rank K,... | --plan FILE | --hidden
 //
 // Prints one JSON object: epsilon_online and epsilon_total of sessions over a split model, for each
-// rank, prompt length, number of new tokens and batch size. The values of the weights are not read.
+// rank, prompt length and number of new tokens. The values of the weights are not read.
+#include <algorithm>
+#include <array>
 #include <boost/program_options.hpp>
 #include <charconv>
 #include <filesystem>
@@ -134,17 +136,28 @@ NamedSplit uniform_split(const std::vector<base::GroupShape>& groups,
     return {settings, schedule_of(groups, plan, strategy_of(values))};
 }
 
-std::vector<NamedSplit> splits_of(const std::vector<base::GroupShape>& groups,
+/// Throws BadInput unless exactly one of them says what is split.
+void require_one_split(const po::variables_map& values) {
+    const auto given =
+        std::ranges::count_if(std::array{"plan", "rank", "hidden"},
+                              [&](const char* flag) { return values.contains(flag); });
+    if (given != 1) throw BadInput("expected one of --rank, --plan and --hidden; see --help");
+    if (values.contains("rank")) return;
+    for (const char* flag : {"blocks", "head-rank"}) {
+        if (values.contains(flag)) {
+            throw BadInput(std::string("--") + flag + " has no meaning without --rank");
+        }
+    }
+}
+
+std::vector<NamedSplit> splits_of(const base::ModelConfig& config,
+                                  const std::vector<base::GroupShape>& groups,
                                   const po::variables_map& values) {
-    if (values.contains("plan") == values.contains("rank")) {
-        throw BadInput("expected either --rank or --plan; see --help");
+    require_one_split(values);
+    if (values.contains("hidden")) {
+        return {{{{"set", "hidden"}}, bench::schedule_of(config, 0, "hidden")}};
     }
     if (values.contains("plan")) {
-        for (const char* flag : {"blocks", "head-rank"}) {
-            if (values.contains(flag)) {
-                throw BadInput(std::string("--") + flag + " has no meaning beside --plan");
-            }
-        }
         const Plan plan = read_plan(values["plan"].as<std::string>());
         return {{{{"plan", ordered_json::parse(artifact::plan_to_json(plan))}},
                  schedule_of(groups, plan, strategy_of(values))}};
@@ -162,7 +175,6 @@ ordered_json point_of(const NamedSplit& split, const base::ModelConfig& config,
     ordered_json point = split.settings;
     point.update({{"prompt", session.prompt},
                   {"tokens", session.tokens},
-                  {"batch", session.batch},
                   {"multiplications",
                    {{"linear", cost.products.linear},
                     {"online", cost.products.online},
@@ -179,12 +191,10 @@ ordered_json measure(const po::variables_map& values) {
     const NamedModel model = model_of(values);
     const std::vector<base::GroupShape> groups = graph::groups_of(model.config);
     ordered_json points = ordered_json::array();
-    for (const NamedSplit& split : splits_of(groups, values)) {
+    for (const NamedSplit& split : splits_of(model.config, groups, values)) {
         for (const std::size_t prompt : numbers(values, "prompt", 1)) {
             for (const std::size_t tokens : numbers(values, "tokens", 1)) {
-                for (const std::size_t batch : numbers(values, "batch", 1)) {
-                    points.push_back(point_of(split, model.config, {prompt, tokens, batch}));
-                }
+                points.push_back(point_of(split, model.config, {prompt, tokens}));
             }
         }
     }
@@ -192,8 +202,9 @@ ordered_json measure(const po::variables_map& values) {
                                  {"family", tasks::name_of(model.config.family)},
                                  {"parameters", model.parameters},
                                  {"linear_parameters", count_weights(groups)}};
-    const ordered_json settings{{"strategy", values["strategy"].as<std::string>()},
-                                {"attention", slip::name_of(model.config.attention)}};
+    ordered_json settings;
+    if (!values.contains("hidden")) settings["strategy"] = values["strategy"].as<std::string>();
+    settings["attention"] = slip::name_of(model.config.attention);
     return {{"experiment", "costs"},
             {"model", described},
             {"settings", settings},
@@ -211,12 +222,12 @@ po::options_description flags() {
         "head-rank", text()->value_name("K"), "of the head; 0 if absent")(
         "blocks", text()->value_name("A"), "with --rank: only the first and last A blocks")(
         "plan", text()->value_name("FILE"), "instead of --rank: what 'slip split --plan' takes")(
+        "hidden", "instead of --rank: the hidden split")(
         "strategy", text()->value_name("NAME")->default_value("lsc"),
         "lsc, rcs, norm, random or fms")("prompt", text()->value_name("N,...")->default_value("1"),
                                          "tokens of the prompt")(
-        "tokens", text()->value_name("N,...")->default_value("1"), "new tokens")(
-        "batch", text()->value_name("N,...")->default_value("1"),
-        "sequences that are decoded together in one session")("help", "show this help");
+        "tokens", text()->value_name("N,...")->default_value("1"), "new tokens")("help",
+                                                                                 "show this help");
     return description;
 }
 
@@ -226,7 +237,7 @@ po::options_description flags() {
 int main(int argc, char** argv) {
     return slip::tasks::run(
         {"costs",
-         "(--model DIR | --shape NAME) (--rank K,... | --plan FILE) [OPTIONS]\n\n"
+         "(--model DIR | --shape NAME) (--rank K,... | --plan FILE | --hidden) [OPTIONS]\n\n"
          "Prints Charlie's share of a model's multiplications, online and in total, as one JSON "
          "object.",
          slip::costs::flags(), slip::costs::measure},

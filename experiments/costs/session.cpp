@@ -18,14 +18,13 @@ double Cost::online_with_attention() const {
 std::uint64_t attention_of(const base::ModelConfig& config, const Session& session) {
     const std::uint64_t positions = session.positions();
     const std::uint64_t attended = positions * (positions + 1) / 2;  // 1 + 2 + ... + positions
-    return session.batch * config.num_hidden_layers * 2 * attended * config.query_width();
+    return config.num_hidden_layers * 2 * attended * config.query_width();
 }
 
 Cost cost_of(const bench::ScheduleShape& shape, const base::ModelConfig& config,
              const Session& session) {
     Cost cost;
-    cost.products =
-        bench::of_rows(shape, session.batch * session.positions(), session.batch * session.tokens);
+    cost.products = bench::of_rows(shape, session.positions(), session.tokens);
     cost.attention = attention_of(config, session);
     return cost;
 }

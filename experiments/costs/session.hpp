@@ -8,14 +8,13 @@
 
 namespace slip::costs {
 
-/// `batch` sequences that are decoded together in one session, each of `prompt` tokens with
-/// `tokens` new ones. All are at least 1.
+/// A sequence of `prompt` tokens with `tokens` new ones. Both are at least 1. Sequences that are
+/// decoded together cost the sum of what each costs.
 struct Session {
     std::size_t prompt = 1;
     std::size_t tokens = 1;
-    std::size_t batch = 1;
 
-    /// Positions per sequence that go through the blocks: the last new token does not.
+    /// Positions that go through the blocks: the last new token does not.
     std::size_t positions() const { return prompt + tokens - 1; }
 };
 

@@ -4,13 +4,13 @@ import json
 import unittest
 
 from bench_test import LINEAR_7B, OF_7B
-from slip_system import ROOT, STORIES260K, Deployment, SystemTest, run
+from slip_system import ROOT, STORIES260K, David, Deployment, SystemTest, run, write_checkpoint
 
 RESULTS = ROOT / "experiments/results"
 
 
 def points_of(*arguments):
-    """The result's points, one per rank, prompt, tokens and batch."""
+    """The result's points, one per rank, prompt and tokens."""
     result = run("costs", *arguments)
     assert result.returncode == 0, result.stderr
     found = json.loads(result.stdout)
@@ -41,15 +41,6 @@ class CostsOfSessions(Deployment):
                  / out["david_multiplications"])
         self.assertEqual(point["epsilon_total"], total)
 
-    def test_a_batch_costs_what_its_sequences_cost(self):
-        model = ("--model", self.folder / "model", "--rank", 3, "--prompt", 4, "--tokens", 5)
-        one, four = points_of(*model, "--batch", "1,4")
-        self.assertEqual(one["multiplications"].keys(), {"linear", "online", "offline", "attention"})
-        self.assertEqual(four["multiplications"],
-                         {key: 4 * count for key, count in one["multiplications"].items()})
-        for share in ["epsilon_online", "epsilon_total"]:
-            self.assertEqual(four[share], one[share])
-
     def test_LAT_9_attention_is_what_a_hand_counts(self):
         # 2 blocks, 4 heads of width 4, 5 positions, which attend to 1, 2, 3, 4 and 5 tokens.
         (point,) = points_of("--model", self.folder / "model", "--rank", 1, "--prompt", 3,
@@ -73,6 +64,25 @@ class CostsOfSessions(Deployment):
         self.assertEqual(planned["multiplications"], uniform["multiplications"])
         (whole,) = points_of(*model, "--rank", 2, "--strategy", "fms")
         self.assertGreater(whole["epsilon_online"], 1)  # Charlie keeps whole matrices
+
+
+class CostsOfHiddenSessions(SystemTest):
+    """A small model with all of every matrix hidden, and a session that runs."""
+
+    def test_DEF_6_the_counts_are_those_of_a_session(self):
+        model = write_checkpoint(self.folder / "model")
+        artifact, tls = self.folder / "artifact", self.folder / "tls"
+        self.slip("split", "--model", model, "--set", "hidden", "--out", artifact)
+        self.slip("keys", "--out", tls)
+        with David(artifact / "david", tls / "david") as david:
+            out = json.loads(self.slip("generate", "--artifact", artifact, "--engine", "hybrid", "--david",
+                                       david.endpoint, "--tls", tls / "charlie", "--ids", "1,5,9",
+                                       "--max-tokens", 8, "--json").stdout)
+        (point,) = points_of("--model", model, "--hidden", "--prompt", len(out["prompt_ids"]),
+                             "--tokens", len(out["ids"]))
+        self.assertEqual(point["set"], "hidden")
+        self.assertGreater(point["epsilon_online"], 1)       # a row of V is longer than one of this model
+        self.assertEqual(point["multiplications"]["online"], out["charlie_multiplications"])
 
 
 class CostsOfShapes(SystemTest):
@@ -112,10 +122,12 @@ class CostsOfShapes(SystemTest):
         small = ("--shape", "small", "--rank", "1")
         for arguments, says in [((), "--model or --shape"),
                                 (("--shape", "large", "--rank", "1"), "tinyllama"),
-                                (("--shape", "small"), "--rank or --plan"),
+                                (("--shape", "small"), "--rank, --plan"),
+                                ((*small, "--hidden"), "--rank, --plan"),
+                                (("--shape", "small", "--hidden", "--blocks", "1"), "--blocks"),
                                 (("--shape", "small", "--rank", "1,x"), "--rank 'x'"),
                                 (("--shape", "small", "--rank", ""), "--rank"),
-                                ((*small, "--batch", "0"), "--batch '0'"),
+                                ((*small, "--tokens", "0"), "--tokens '0'"),
                                 ((*small, "--head-rank", "1,2"), "one number"),
                                 ((*small, "--strategy", "best"), "--strategy 'best'"),
                                 (("--model", "/absent", "--rank", "1"), "/absent")]:
