@@ -12,6 +12,7 @@ from slip_system import BUILD, CONFIG, TINYSTORIES, SystemTest, run, tensor_shap
 
 FORMATS = {"F32": "f", "I8": "b", "I16": "h"}
 STEP = 2.0 ** 16                                             # 2^t of DECO-1
+PRIMES = [251, 241, 239, 233, 229, 227]                      # of the hidden split (RING-5)
 NUMBERS = random.Random(3)
 
 
@@ -131,6 +132,119 @@ class Share(Shares, SystemTest):
                 self.assertIn(says, result.stderr)
 
 
+def lifted(residues):
+    """RING-2: the integer of least magnitude modulo L with these residues, one for each prime."""
+    modulus = math.prod(PRIMES)
+    value = sum(residue * (modulus // prime) * pow(modulus // prime, -1, prime)
+                for residue, prime in zip(residues, PRIMES, strict=True)) % modulus
+    return value - modulus if value > modulus // 2 else value
+
+
+def cosine(one, other):
+    product, squares, others = (sum(a * b for a, b in zip(*pair, strict=True))
+                                for pair in [(one, other), (one, one), (other, other)])
+    return product / math.sqrt(squares * others)
+
+
+class HiddenShare(Shares, SystemTest):
+    """What an attacker makes of David's half of a hidden split (HIDE-1)."""
+
+    RANK = 2
+
+    def hidden(self, family, *arguments):
+        return self.share(family, "--set", "hidden", "--rank", self.RANK, *arguments)
+
+    def matrices(self, share):
+        """Name, the first of David's rows, and how many: of every hidden matrix, by group."""
+        groups = json.loads((share / "split/charlie/plan.json").read_text())["groups"]
+        for number, group in enumerate(groups):
+            first = 0
+            for member in group["members"]:
+                yield number, member["tensor"] + ".weight", first, member["m"], group["n"]
+                first += member["m"]
+
+    def test_HIDE_1_the_share_is_A_lifted_with_the_norms_of_the_model(self):
+        for family in ["llama", "gpt2", "phi"]:
+            with self.subTest(family=family):
+                printed, share = self.hidden(family)
+                self.assertEqual(printed["settings"]["strategy"], "hidden")
+                self.assertNotIn("epsilon_online", printed["result"])
+                original = tensors_of(self.models[family] / "model.safetensors")
+                given = tensors_of(share / "model.safetensors")
+                davids = tensors_of(share / "split/david/david.safetensors")
+                hidden = list(self.matrices(share))
+                for number, name, first, m, n in hidden:
+                    (_, rows, _), planes = davids[f"group.{number}"]
+                    places = range(first * n, (first + m) * n)
+                    entries = [lifted([planes[p * rows * n + at] for p in range(6)]) for at in places]
+                    a = [entries[i * n:(i + 1) * n] for i in range(m)]
+                    self.check_matrix(name, a, original[name], given[name], family)
+                ranks = json.loads((share / "share.json").read_text())["ranks"]
+                self.assertEqual(ranks, {name: self.RANK for _, name, *_ in hidden})
+                for name in set(given) - set(ranks):
+                    self.assertEqual(given[name], original[name])
+
+    def check_matrix(self, name, a, original, given, family):
+        turned = family == "gpt2" and is_stored_transposed(name)
+        w, shared = as_rows(original, turned), as_rows(given, turned)
+        if given == original:                                # a tied head: he has it as the embedding
+            self.assertRegex(name, "wte|embed_tokens")
+            return
+        for own, row, hidden in zip(w, shared, a, strict=True):
+            norm = math.sqrt(sum(v * v for v in own))
+            self.assertAlmostEqual(math.sqrt(sum(v * v for v in row)), norm, delta=0.01 * norm)
+            self.assertGreater(cosine(row, hidden), 1 - 1e-6)
+        # Of numbers that have nothing to do with each other: six deviations.
+        entries = [v for row in w for v in row]
+        self.assertLess(abs(cosine(entries, [v for row in shared for v in row])), 6 / math.sqrt(len(entries)))
+
+    def test_THREAT_1_uniform_rows_tell_nothing_and_are_the_seeds(self):
+        _, hidden = self.hidden("llama")
+        split = ("--artifact", hidden / "split", "--rank", self.RANK, "--rows")
+        of = {name: tensors_of(self.share("llama", *split, *words)[1] / "model.safetensors")
+              for name, words in {"davids": ["davids"], "one": ["uniform"], "again": ["uniform"],
+                                  "other": ["uniform", "--seed", 2]}.items()}
+        self.assertEqual(of["davids"], tensors_of(hidden / "model.safetensors"))
+        self.assertEqual(of["one"], of["again"])
+        embedding = tensors_of(self.models["llama"] / "model.safetensors")["model.embed_tokens.weight"]
+        for _, name, *_ in self.matrices(hidden):
+            if of["davids"][name] == embedding:              # a tied head, which he has whole
+                continue
+            draws = [of[draw][name][1] for draw in ("davids", "one", "other")]
+            for one, other in itertools.combinations(draws, 2):
+                self.assertLess(abs(cosine(one, other)), 6 / math.sqrt(len(one)), name)
+
+    def test_rows_may_have_the_deviation_of_random_weights(self):
+        original = tensors_of(self.models["llama"] / "model.safetensors")
+        for arguments in (["--known", "nothing"], ["--norms", "small"]):
+            printed, share = self.hidden("llama", *arguments)
+            given = tensors_of(share / "model.safetensors")
+            for _, name, *_ in self.matrices(share):
+                if given[name] == original[name]:            # a tied head
+                    continue
+                for row in as_rows(given[name]):
+                    deviation = math.sqrt(sum(v * v for v in row) / len(row))
+                    self.assertAlmostEqual(deviation, 0.02, delta=1e-5)
+        self.assertEqual(printed["settings"]["strategy"], "hidden-small")
+        self.assertEqual(given["model.norm.weight"], original["model.norm.weight"])
+
+    def test_bad_input_is_refused(self):
+        paper = self.share("llama", "--rank", 3)[1] / "split"
+        for arguments, says in [(["--set", "hidden"], "expected --rank"),
+                                (["--set", "paper-lattice", "--rank", 2], "--set is paper or hidden"),
+                                (["--set", "hidden", "--rank", 2, "--blocks", 1], "no plan or blocks"),
+                                (["--set", "hidden", "--rank", 2, "--strategy", "fms"], "strategy"),
+                                (["--artifact", paper, "--rows", "uniform"], "expected a hidden split"),
+                                (["--artifact", paper, "--norms", "small"], "expected a hidden split"),
+                                (["--rank", 2, "--norms", "large"], "--norms is told or small"),
+                                (["--rank", 2, "--rows", "zero"], "--rows is davids or uniform")]:
+            with self.subTest(says=says):
+                result = run("david_share", "--model", self.models["llama"], "--out", self.folder / "x",
+                             *arguments)
+                self.assertEqual(result.returncode, 2)
+                self.assertIn(says, result.stderr)
+
+
 def without_span(rows, count):
     """The rows less their parts in a span that `count` of them have, the longest first."""
     rows = [list(row) for row in rows]
@@ -207,6 +321,18 @@ class Restoration(Attacked, SystemTest):
                     self.assertEqual(result["parameters_trained"], count)
                     perplexity = result["perplexity"]
                     self.assertLess(perplexity["restored"], 0.9 * perplexity["share"])
+
+    def test_DEF_8_from_a_hidden_half_they_train_as_much(self):
+        _, share = self.share("llama", "--set", "hidden", "--rank", 2)
+        ranks = json.loads((share / "share.json").read_text())["ranks"]
+        tied = json.loads((share / "config.json").read_text()).get("tie_word_embeddings", False)
+        shapes = [tensor[0] for name, tensor in tensors_of(share / "model.safetensors").items()
+                  if name in ranks and not (tied and "embed_tokens" in name)]
+        for attacker, count in {"lora": sum(2 * (m + n) for m, n in shapes),
+                                "full": sum(m * n for m, n in shapes),
+                                "core": sum(2 * (abs(m - n) + 2) for m, n in shapes)}.items():
+            result = self.restore("llama", share, "--attacker", attacker)["result"]
+            self.assertEqual(result["parameters_trained"], count, attacker)
 
     def test_DEF_4_labels_of_queries_restore_what_the_model_says(self):
         _, share = self.share("llama", "--rank", 2, "--strategy", "norm")

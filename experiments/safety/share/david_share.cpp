@@ -21,13 +21,20 @@ constexpr const char* usage =
     "share\n"
     "that is there already is replaced.\n"
     "  --artifact OUT   both halves of a split that exists; else it is made, in SHARE/split, by\n"
-    "  --rank K         K for every linear layer of the blocks, or\n"
+    "  --set NAME       paper, or hidden, which takes no plan: each call draws its secrets anew\n"
+    "                   (paper)\n"
+    "  --rank K         K for every linear layer of the blocks; of a hidden split the rank of the\n"
+    "                   attackers, which says nothing of the split; or\n"
     "  --plan FILE      a plan as `slip split` takes it, with\n"
     "  --blocks A       with --rank: only the first and the last A blocks (all)\n"
     "  --strategy NAME  lsc, rcs, norm, random or fms (lsc)\n"
     "  --known WHAT     what David has beside his half: embeddings-and-norms, or nothing\n"
     "                   (embeddings-and-norms)\n"
-    "  --seed N         of strategies that choose at random, and of what David must guess (1)\n";
+    "  --rows WHAT      of a hidden split: davids, or uniform residues in their place (davids)\n"
+    "  --norms WHAT     of its rows: told, the model's own, or small, those of random weights\n"
+    "                   (told)\n"
+    "  --seed N         of strategies that choose at random, of what David must guess, and of\n"
+    "                   uniform rows (1)\n";
 
 bool given(const Options& options, const char* name) { return options.text(name) != "none"; }
 
@@ -57,9 +64,15 @@ std::filesystem::path split_of(const Options& options, const std::filesystem::pa
     const auto strategy = strategy_named(options.text("--strategy"));
     if (!strategy) throw BadInput("--strategy is one of lsc, rcs, norm, random, fms");
     SplitOptions split;
-    split.plan = plan_of(options, model);
     split.out = out;
-    split.set = "paper";
+    split.set = options.text("--set");
+    if (split.set != "paper" && split.set != "hidden") {
+        throw BadInput("--set is paper or hidden");
+    }
+    if (split.set == "hidden" && (given(options, "--plan") || given(options, "--blocks"))) {
+        throw BadInput("--set hidden: all of every matrix is hidden: expected no plan or blocks");
+    }
+    if (split.set == "paper") split.plan = plan_of(options, model);
     split.strategy = *strategy;
     if (*strategy == Strategy::rcs || *strategy == Strategy::random) {
         split.seed = selection_seed(seed);
@@ -70,34 +83,45 @@ std::filesystem::path split_of(const Options& options, const std::filesystem::pa
     return out;
 }
 
-nlohmann::ordered_json result_of(const std::vector<safety::SharedMatrix>& matrices) {
+/// `is_hidden`: no rank says what a split costs Charlie.
+nlohmann::ordered_json result_of(const std::vector<safety::SharedMatrix>& matrices,
+                                 bool is_hidden) {
     std::size_t split = 0, offloaded = 0, work = 0;
     for (const safety::SharedMatrix& matrix : matrices) {
         if (matrix.rank > 0) ++split;
         offloaded += matrix.m * matrix.n;
         work += matrix.rank * (matrix.m + matrix.n);
     }
-    return {{"matrices", matrices.size()},
-            {"matrices_split", split},
-            {"offloaded_weights", offloaded},
-            {"epsilon_online", static_cast<double>(work) / static_cast<double>(offloaded)}};
+    nlohmann::ordered_json result{
+        {"matrices", matrices.size()}, {"matrices_split", split}, {"offloaded_weights", offloaded}};
+    if (!is_hidden) {
+        result["epsilon_online"] = static_cast<double>(work) / static_cast<double>(offloaded);
+    }
+    return result;
 }
 
 void run(const Options& options) {
     const std::filesystem::path model = options.text("--model");
-    const safety::Known known = safety::known_named(options.text("--known"));
     const auto seed = static_cast<std::uint64_t>(options.integer("--seed", 0, 1L << 31));
+    safety::ShareOptions made{safety::known_named(options.text("--known")), seed,
+                              safety::rows_named(options.text("--rows"))};
+    const std::string norms = options.text("--norms");
+    if (norms != "told" && norms != "small") throw BadInput("--norms is told or small");
+    made.small_rows = norms == "small";
+    if (given(options, "--rank")) {
+        made.rank = static_cast<std::size_t>(options.integer("--rank", 0, 1 << 20));
+    }
     const std::filesystem::path out = options.text("--out");
     if (std::filesystem::exists(out / "share.json")) std::filesystem::remove_all(out);
     base::StagedDirectory folder(out);
     const std::filesystem::path split = split_of(options, model, folder.path() / "split", seed);
     const std::vector<safety::SharedMatrix> matrices =
-        safety::write_share(model, split, folder.path(), known, seed);
-    const slip::Strategy strategy = artifact::CharlieArtifact(split).strategy();
+        safety::write_share(model, split, folder.path(), made);
+    const artifact::CharlieArtifact charlie(split);
     folder.commit();
 
-    nlohmann::ordered_json settings{{"known", name_of(known)},
-                                    {"strategy", slip::name_of(strategy)}};
+    nlohmann::ordered_json settings{{"known", name_of(made.known)},
+                                    {"strategy", safety::strategy_of(charlie, made)}};
     for (const char* name : {"--rank", "--blocks"}) {
         if (given(options, name)) settings[name + 2] = options.integer(name, 0, 1 << 20);
     }
@@ -110,7 +134,7 @@ void run(const Options& options) {
         {"model", safety::as_json(safety::label_of(importing::Checkpoint(model)))},
         {"settings", settings},
         {"seed", seed},
-        {"result", result_of(matrices)}};
+        {"result", result_of(matrices, charlie.set().hides_weights)}};
     std::cout << json.dump() << '\n';
 }
 
@@ -126,6 +150,9 @@ int main(int argc, char** argv) {
                      {"--plan", "none"},
                      {"--blocks", "none"},
                      {"--strategy", "lsc"},
+                     {"--set", "paper"},
+                     {"--rows", "davids"},
+                     {"--norms", "told"},
                      {"--known", "embeddings-and-norms"},
                      {"--seed", "1"}}));
     });

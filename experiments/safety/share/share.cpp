@@ -3,6 +3,7 @@
 #include <cmath>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <random>
 
 #include "experiments/tasks/model_label.hpp"
@@ -65,32 +66,93 @@ std::vector<float> transposed(const std::vector<float>& values, std::size_t m, s
     return turned;
 }
 
+/// The matrices of David's half at the size of weights, whichever split it is of.
+class DavidsHalf {
+public:
+    DavidsHalf(const std::filesystem::path& directory, const artifact::CharlieArtifact& charlie,
+               const ShareOptions& options)
+        : charlie_(charlie), david_(directory), weights_(david_.weights()), options_(options) {
+        artifact::require_same_split(charlie_, david_);
+        const bool is_hidden = charlie_.set().hides_weights;
+        if (is_hidden) hidden_.emplace(directory, david_);
+        if (is_hidden && options_.rank == 0) {
+            throw BadInput(directory.string() + ": a hidden split: expected --rank, of attackers");
+        }
+        if (!is_hidden && (options_.rows == Rows::uniform || options_.small_rows)) {
+            throw BadInput(directory.string() + ": --rows, --norms: expected a hidden split");
+        }
+    }
+
+    /// Rows `first`, ... of a group: those of one member, m x n.
+    std::vector<float> rows(std::size_t group, std::size_t first, std::size_t member) {
+        const artifact::CharlieGroup& own = charlie_.groups()[group];
+        const std::size_t m = own.members[member].shape.m;
+        const std::span<const float> scales = own.members[member].row_scale;
+        const bool guesses = options_.known == Known::nothing;
+        if (!hidden_) {
+            const MatrixView<const std::int8_t> residual(weights_[group].row(first).data(), m,
+                                                         own.n);
+            return guesses ? dequantised(residual, guessed_row_scales(residual))
+                           : dequantised(residual, scales);
+        }
+        const double guessed = random_deviation * std::sqrt(static_cast<double>(own.n));
+        std::vector<double> norms(m, guessed);
+        const bool told = !guesses && !options_.small_rows;
+        for (std::size_t i = 0; i < m && told; ++i)
+            norms[i] = double{scales[i]} * own.activation_norm;
+        return with_norms(std::span(of_group(group)).subspan(first * own.n, m * own.n), own.n,
+                          norms);
+    }
+    std::size_t rank(const artifact::CharlieMember& member) const {
+        return hidden_ ? options_.rank : member.rank;
+    }
+
+private:
+    /// Lifted; of the last group that was asked for, kept.
+    const std::vector<double>& of_group(std::size_t group) {
+        if (lifted_of_ == group) return lifted_;
+        const std::span<const std::int8_t> davids = hidden_->planes(group);
+        const std::size_t planes = hidden_->set().planes;
+        std::seed_seq mixed{options_.seed, std::uint64_t{group}};
+        std::mt19937_64 random(mixed);
+        lifted_ = options_.rows == Rows::davids
+                      ? lifted(davids, planes)
+                      : lifted(uniform_residues(davids.size() / planes, planes, random), planes);
+        lifted_of_ = group;
+        return lifted_;
+    }
+
+    const artifact::CharlieArtifact& charlie_;
+    artifact::DavidArtifact david_;
+    kernels::OffloadedWeights weights_;
+    ShareOptions options_;
+    std::optional<HiddenHalf> hidden_;
+    std::vector<double> lifted_;
+    std::optional<std::size_t> lifted_of_;
+};
+
 /// Fills in what David's half says of the offloaded matrices.
-std::vector<SharedMatrix> read_residuals(const Checkpoint& checkpoint,
-                                         const artifact::CharlieArtifact& charlie,
-                                         const artifact::DavidArtifact& david, Known known,
-                                         Values& values) {
+std::vector<SharedMatrix> read_matrices(const Checkpoint& checkpoint,
+                                        const artifact::CharlieArtifact& charlie, DavidsHalf& david,
+                                        Known known, Values& values) {
     std::vector<SharedMatrix> matrices;
-    const kernels::OffloadedWeights weights = david.weights();
     for (std::size_t g = 0; g < charlie.groups().size(); ++g) {
         const artifact::CharlieGroup& group = charlie.groups()[g];
         std::size_t row = 0;
-        for (const artifact::CharlieMember& member : group.members) {
+        for (std::size_t i = 0; i < group.members.size(); ++i) {
+            const artifact::CharlieMember& member = group.members[i];
             const base::MemberShape& shape = member.shape;
-            if (shape.m != shape.tensor_rows) {
+            if (shape.m != shape.tensor_rows || group.width != 0) {
                 throw BadInput(charlie.directory().string() + ": " + shape.tensor +
-                               " was split in parts; expected a split with fused attention");
+                               " was split in parts; expected a split with fused attention, and "
+                               "at most 6144 columns of a hidden matrix");
             }
-            const MatrixView<const std::int8_t> residual(weights[g].row(row).data(), shape.m,
-                                                         group.n);
+            const std::size_t first = row;
             row += shape.m;
             const std::string tensor = shape.tensor + ".weight";
-            matrices.push_back({tensor, shape.m, group.n, member.rank});
+            matrices.push_back({tensor, shape.m, group.n, david.rank(member)});
             if (is_embedding(tensor) && known == Known::embeddings_and_norms) continue;
-            const std::vector<float> guessed = guessed_row_scales(residual);
-            const std::vector<float> share =
-                dequantised(residual, known == Known::nothing ? std::span<const float>(guessed)
-                                                              : member.row_scale);
+            const std::vector<float> share = david.rows(g, first, i);
             values[tensor] =
                 checkpoint.stored_transposed(tensor) ? transposed(share, shape.m, group.n) : share;
         }
@@ -109,14 +171,13 @@ void write_tensors(const std::filesystem::path& path, const Checkpoint& checkpoi
 }
 
 std::string description(const ModelLabel& label, const artifact::CharlieArtifact& charlie,
-                        Known known, std::uint64_t seed,
-                        const std::vector<SharedMatrix>& matrices) {
+                        const ShareOptions& options, const std::vector<SharedMatrix>& matrices) {
     nlohmann::ordered_json ranks = nlohmann::ordered_json::object();
     for (const SharedMatrix& matrix : matrices) ranks[matrix.tensor] = matrix.rank;
     const nlohmann::ordered_json json{{"model", as_json(label)},
-                                      {"strategy", slip::name_of(charlie.strategy())},
-                                      {"known", name_of(known)},
-                                      {"seed", seed},
+                                      {"strategy", strategy_of(charlie, options)},
+                                      {"known", name_of(options.known)},
+                                      {"seed", options.seed},
                                       {"ranks", ranks}};
     return json.dump(1) + "\n";
 }
@@ -155,14 +216,19 @@ nlohmann::ordered_json as_json(const ModelLabel& label) {
     return {{"name", label.name}, {"family", label.family}, {"parameters", label.parameters}};
 }
 
+std::string strategy_of(const artifact::CharlieArtifact& charlie, const ShareOptions& options) {
+    if (!charlie.set().hides_weights) return slip::name_of(charlie.strategy());
+    const std::string rows = options.rows == Rows::uniform ? "uniform" : "hidden";
+    return options.small_rows ? rows + "-small" : rows;
+}
+
 std::vector<SharedMatrix> write_share(const std::filesystem::path& model,
                                       const std::filesystem::path& artifact,
-                                      const std::filesystem::path& out, Known known,
-                                      std::uint64_t seed) {
+                                      const std::filesystem::path& out,
+                                      const ShareOptions& options) {
     const Checkpoint checkpoint(model);
     const artifact::CharlieArtifact charlie(artifact);
-    const artifact::DavidArtifact david(artifact / artifact::layout::david_folder);
-    artifact::require_same_split(charlie, david);
+    DavidsHalf david(artifact / artifact::layout::david_folder, charlie, options);
     const std::filesystem::path config = charlie.directory() / artifact::layout::config;
     if (base::read_file(config) != checkpoint.config_text()) {
         throw BadInput(config.string() + ": the split is of another model than " + model.string());
@@ -170,17 +236,17 @@ std::vector<SharedMatrix> write_share(const std::filesystem::path& model,
     api::require_groups_of_graph(charlie);
     Values values;
     const std::vector<SharedMatrix> matrices =
-        read_residuals(checkpoint, charlie, david, known, values);
-    std::mt19937_64 random(seed);
+        read_matrices(checkpoint, charlie, david, options.known, values);
+    std::mt19937_64 random(options.seed);
     for (const auto& [name, stored] : checkpoint.tensors()) {
         if (values.contains(name)) continue;
-        values[name] =
-            known == Known::nothing ? initial_values(stored, random) : importing::to_floats(stored);
+        values[name] = options.known == Known::nothing ? initial_values(stored, random)
+                                                       : importing::to_floats(stored);
     }
     write_tensors(out / "model.safetensors", checkpoint, values);
     base::write_file(out / "config.json", checkpoint.config_text(), 0644);
     base::write_file(out / "share.json",
-                     description(label_of(checkpoint), charlie, known, seed, matrices), 0644);
+                     description(label_of(checkpoint), charlie, options, matrices), 0644);
     for (const auto& file : importing::tokenizer_files(model)) {
         std::filesystem::copy_file(file, out / file.filename());
     }
