@@ -36,12 +36,17 @@ def trained_rows(collection):
     """Attackers who train David's share: none of them has a rule that would stop him."""
     rows = []
     for attack in restoration.attacks(collection):
+        if attack.target.strategy in restoration.UNIFORM.values():
+            continue
         share, *_ = interval(list(attack.share.values()))
         restored = with_interval(*interval(list(attack.restored.values())))
+        text = (f"{restored}, where David's share as it is has {number(share)} and the model itself "
+                f"{number(attack.original)}")
+        is_hidden = attack.target.strategy in restoration.UNIFORM
         rows.append((f"{attack.label()} on {attack.target.model}, {attack.target.plan()}, labels "
                      f"{attack.labels}, {number(attack.parameters)} numbers trained: perplexity",
-                     TRAINED_RULE, "", f"{restored}, where David's share as it is has {number(share)} and "
-                     f"the model itself {number(attack.original)}", ""))
+                     "HIDE-1" if is_hidden else TRAINED_RULE, "", "" if is_hidden else text,
+                     text if is_hidden else ""))
     return rows
 
 

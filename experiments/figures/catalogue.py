@@ -1,10 +1,10 @@
 """The figures of the page, in its order."""
 
-from figures import costs, restoration, spectra, tasks
+from figures import costs, hidden, restoration, spectra, tasks
 
 FIGURES = (spectra.decay, spectra.bypass, spectra.removal, restoration.strategies, restoration.plans,
-           restoration.planned, restoration.queries, restoration.data, restoration.spans, costs.costs,
-           costs.tradeoff, tasks.tasks, tasks.convolution)
+           restoration.planned, restoration.queries, restoration.data, restoration.spans, hidden.hidden,
+           costs.costs, costs.tradeoff, tasks.tasks, tasks.convolution)
 
 
 def figures_of(collection):

@@ -5,7 +5,8 @@ import dataclasses
 
 from figures.costs import best_attacks, cost_of, cost_of_plans
 from figures.figure import number
-from figures.restoration import STRATEGIES, TOLD, are_comparable, attacks
+from figures.hidden import difference, found_by, groups_of
+from figures.restoration import HIDDEN, STRATEGIES, TOLD, UNIFORM, are_comparable, attacks
 from figures.statistics import mean
 
 
@@ -168,7 +169,7 @@ def hidden_spans(collection):
         lsc = [found for other, found in best.items() if other.strategy == "lsc" and
                (other.model, other.known, other.rank, other.tokens)
                == (target.model, target.known, target.rank, target.tokens)]
-        if target.strategy in STRATEGIES or not lsc:
+        if target.strategy in STRATEGIES | HIDDEN or not lsc:
             continue
         seen = [mean(list(other.spans_found.values())) for other in public(collection)
                 if other.target == target and other.spans_found and other.attacker != TOLD]
@@ -177,6 +178,25 @@ def hidden_spans(collection):
                          f"at {number(value, 3)} ({attack.label()}) where LSC leaves him at "
                          f"{number(lsc[0][0], 3)}{part}")
     return f"Hiding the span: {'; '.join(sentences)}." if sentences else ""
+
+
+def hidden_half(collection):
+    """What the half of the hidden split adds to uniform residues in its place, attacker by attacker."""
+    sentences = []
+    for (model, labels, _), group in groups_of(collection).items():
+        words = []
+        for attack in group:
+            uniform = UNIFORM.get(attack.target.strategy)
+            found = difference(attack, found_by(group, uniform, attack.attacker))
+            if found is not None:
+                middle, low, high = found
+                rows = ", small rows" if uniform == "uniform-small" else ""
+                between = "" if low is None else f", {number(low, 2)} to {number(high, 2)}"
+                words.append(f"{number(middle, 2)} ({attack.label()}{rows}{between})")
+        if words:
+            sentences.append(f"on {model} by {labels} {listed(words)}")
+    return ("Perplexity from David's half of the hidden split less that from uniform residues in its place, "
+            f"with 95 % intervals over seeds: {'; '.join(sentences)}." if sentences else "")
 
 
 def shares_on_tasks(collection):
@@ -198,5 +218,6 @@ def shares_on_tasks(collection):
 
 def findings_of(collection):
     sentences = [find(collection) for find in (order_of_blocks, core_against_lora, ranking, price,
-                                               planned_against_uniform, hidden_spans, shares_on_tasks)]
+                                               planned_against_uniform, hidden_spans, hidden_half,
+                                               shares_on_tasks)]
     return [sentence for sentence in sentences if sentence]

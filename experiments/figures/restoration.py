@@ -9,6 +9,12 @@ from figures.statistics import interval, mean
 
 # As `slip split --strategy` names them, and the paper.
 STRATEGIES = {"lsc": "LSC", "rcs": "RCS", "norm": "Norm CS", "random": "Random CS", "fms": "FMS"}
+# David's half of the hidden split with rows of the model's norms, with those of random weights, and what is
+# compared with it.
+HIDDEN = {"hidden": "David's half of the hidden split", "hidden-small": "David's half, small rows",
+          "uniform": "uniform residues in its place", "uniform-small": "uniform residues, small rows"}
+# What each kind of David's half is compared with.
+UNIFORM = {"hidden": "uniform", "hidden-small": "uniform-small"}
 ATTACKERS = {"random-start": "random start", "lora": "LoRA", "full": "full fine-tuning", "core": "core"}
 # Who trains a core in spans that he has looked for, and one who is told them: a bound, and no attacker.
 SEARCHERS = {"core-gradient": "core, by gradient", "core-movement": "core, by movement",
@@ -32,6 +38,8 @@ class Attacked:
     tokens: int
 
     def plan(self):
+        if self.strategy in HIDDEN:
+            return HIDDEN[self.strategy]
         where = f", ±{self.blocks} blocks" if self.blocks else ""
         ranks = f"planned ranks up to {self.rank}" if self.planned else f"k = {self.rank}"
         return f"{STRATEGIES.get(self.strategy, self.strategy)}, {ranks}{where}"
@@ -70,7 +78,7 @@ def share_of(result, collection):
 
 def target_of(result, share):
     settings = {} if share is None else share["settings"]
-    epsilon = None if share is None else share["result"]["epsilon_online"]
+    epsilon = None if share is None else share["result"].get("epsilon_online")
     own = result["settings"]
     return Attacked(result["model"]["name"], own["strategy"], own["rank"],
                     str(settings.get("blocks") or ""), own["known"],
@@ -280,7 +288,8 @@ def query_count(attack):
 
 
 def queries(collection):
-    found = [attack for attack in attacks(collection) if attack.labels.startswith(("queries-", "logits-"))]
+    found = [attack for attack in attacks(collection) if attack.labels.startswith(("queries-", "logits-"))
+             and attack.target.strategy not in HIDDEN]
     panels = []
     for (model, plan), group in gather(
             found, lambda attack: (attack.target.model, attack.target.plan())).items():
@@ -345,7 +354,7 @@ def found_of_spans(attack):
 
 def spans(collection):
     found = [attack for attack in attacks(collection)
-             if attack.labels == "public" and attack.target.strategy not in STRATEGIES]
+             if attack.labels == "public" and attack.target.strategy not in STRATEGIES | HIDDEN]
     compared = {(attack.target.model, attack.target.known, attack.target.rank, attack.target.tokens)
                 for attack in found}
     found += [attack for attack in attacks(collection) if attack.labels == "public"

@@ -52,8 +52,8 @@ class Measured:
     def add_attack(self, strategy, attacker, seed, restored, labels="public", rank=4, epsilon=0.1, plan="",
                    found=None, name="restoration", tokens=1000, public_tokens=50000):
         share = f"share-{strategy}-{plan or rank}-{seed}"
-        self.add(share, "share", {"epsilon_online": epsilon}, {"plan": plan} if plan else {"rank": str(rank)},
-                 seed=seed)
+        self.add(share, "share", {} if epsilon is None else {"epsilon_online": epsilon},
+                 {"plan": plan} if plan else {"rank": str(rank)}, seed=seed)
         settings = {"strategy": strategy, "rank": rank, "known": "embeddings-and-norms", "labels": labels,
                     "attacker": attacker, "public_tokens": public_tokens}
         result = {"perplexity": {"original": 4.0, "share": 1000.0, "restored": restored},
@@ -75,7 +75,7 @@ def decay_result(values):
 
 def costs_points(costs):
     """A run of `costs` by rank."""
-    return [{"rank": rank, "tokens": 1, "batch": 1, "epsilon_online": online, "attention_share": 0.0,
+    return [{"rank": rank, "tokens": 1, "epsilon_online": online, "attention_share": 0.0,
              "epsilon_online_with_attention": 0.2, "epsilon_total": 3.0}
             for rank, online in costs]
 
@@ -168,6 +168,48 @@ class Figures(SystemTest):
         self.assertIn("random-core on m, k = 4, leaves the best attacker at 12 (core, by movement) where LSC "
                       "leaves him at 5, and the searches find at most 0.25 of the spans", text)
         self.assertNotIn("tilted", text)
+
+    def test_the_hidden_half_is_compared_with_uniform_residues_seed_by_seed(self):
+        for seed, start in [(1, 20.0), (2, 21.0), (3, 22.0)]:
+            self.measured.add_attack("hidden", "random-start", seed, start, epsilon=None)
+            self.measured.add_attack("hidden", "full", seed, start + 1.0 + seed, epsilon=None)
+            self.measured.add_attack("uniform", "full", seed, start + 2.0, epsilon=None)
+            self.measured.add_attack("hidden-small", "full", seed, start - 0.5, epsilon=None)
+            self.measured.add_attack("uniform-small", "full", seed, start - 0.75, epsilon=None)
+            self.measured.add_attack("hidden", "core", seed, start, labels="queries-64", epsilon=None)
+            self.measured.add_attack("lsc", "full", seed, 9.0)
+        figures = self.measured.figures()
+        panel, answers = figures["hidden"].panels
+        self.assertEqual([each.title for each in (panel, answers)],
+                         ["m, public text, 1,000 tokens", "m, queries-64, 1,000 tokens"])
+        self.assertEqual(panel.x.names, ("full fine-tuning",))
+        middles = [point.y for each in panel.series for point in each.points]
+        self.assertEqual(middles, [24.0, 20.5, 23.0, 20.25])
+        self.assertEqual(panel.references, (("the model itself", 4.0), ("random start", 21.0)))
+        # 0, 1 and 2 more than uniform residues: s = 1, t(2) / sqrt(3) = 2.484.
+        told, small = [row for row in figures["hidden"].rows if row[3] == "full fine-tuning"]
+        self.assertEqual(told[6:], ("1 (-1.484 to 3.484)", "3 (0.5158 to 5.484)", "1, 2, 3"))
+        self.assertEqual(small[6:], ("0.25 (0.25 to 0.25)", "-0.5 (-0.5 to -0.5)", "1, 2, 3"))
+        for other in ("spans", "queries", "strategies", "plans"):
+            self.assertFalse(other in figures and figures[other].panels, other)
+        (text,) = [each for each in findings_of(self.measured.collection()) if "hidden split" in each]
+        self.assertIn("on m by public text 1 (full fine-tuning, -1.5 to 3.5) and 0.25 (full "
+                      "fine-tuning, small rows, 0.25 to 0.25)", text)
+
+    def test_the_hidden_split_stands_among_the_plans_at_its_own_cost(self):
+        for attacker in ("core", "lora", "full"):
+            self.measured.add_attack("lsc", attacker, 1, 6.0)
+            self.measured.add_attack("hidden", attacker, 1, 21.0, rank=16, epsilon=None)
+        self.measured.add_attack("hidden-small", "full", 1, 20.0, rank=16, epsilon=None)
+        self.measured.add("costs-m-rank", "costs", {"points": costs_points([(4, 0.25), (16, 0.5)])})
+        (hidden,) = costs_points([(None, 30.0)])
+        del hidden["rank"]
+        self.measured.add("costs-m-hidden", "costs", {"points": [hidden | {"set": "hidden"}]})
+        figure = self.measured.figures()["tradeoff"]
+        self.assertEqual({series.label: series.points for series in figure.panels[0].series},
+                         {"a plan, its best attacker": (Point(0.25, 1.5),),
+                          "the hidden split, its best attacker": (Point(30.0, 5.0),)})
+        self.assertIn(("m", "hidden", "1", "30"), [row[:4] for row in self.measured.figures()["costs"].rows])
 
     def test_fms_stands_beside_lsc_though_a_plan_names_its_matrices(self):
         for strategy in ("lsc", "rcs"):
