@@ -12,7 +12,7 @@
 namespace slip::fixture {
 namespace {
 
-constexpr std::size_t rows = 40, columns = 64, planes = 6;
+constexpr std::size_t rows = 12, columns = 64, planes = 6;
 
 reference::Key to_key(std::span<const std::uint8_t> bytes) {
     reference::Key key{};
@@ -106,9 +106,9 @@ TEST_F(HiddenShare, HIDE_1_the_share_is_the_references_A_with_rows_of_the_models
     }
 }
 
-/// Of 2560 numbers that have nothing to do with each other the cosine has a deviation of 0.02.
+/// Of 768 numbers that have nothing to do with each other the cosine has a deviation of 0.036.
 TEST_F(HiddenShare, HIDE_1_it_does_not_point_to_the_model) {
-    EXPECT_LT(std::abs(cosine(share_of(davids), model.entries)), 0.12);
+    EXPECT_LT(std::abs(cosine(share_of(davids), model.entries)), 0.15);
     EXPECT_EQ(share_of(davids), share_of(davids));
     const std::int64_t norm = base::hidden_width(columns).norm;
     for (const double a : safety::lifted(davids, planes)) EXPECT_GT(std::abs(a), norm);
