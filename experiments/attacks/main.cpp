@@ -1,6 +1,7 @@
-// slip-attack NAME|all [--full] [--seed S] [--model DIR] [--json]: each attack against a twin that
-// lacks a rule, and against the product with the paper's split and with the hidden one.
+// slip-attack NAME|all [--full] [--column C] [--seed S] [--model DIR] [--json]: each attack against
+// a twin that lacks a rule, and against the product with the paper's split and with the hidden one.
 #include <algorithm>
+#include <array>
 #include <boost/program_options.hpp>
 #include <chrono>
 #include <cstdio>
@@ -67,40 +68,62 @@ std::vector<Attack> chosen(const std::string& name) {
     return found;
 }
 
-void run(const std::vector<Attack>& chosen, const Setting& setting, bool as_json) {
+struct Column {
+    const char* name;
+    Run Attack::*run;
+    const char* if_none;
+};
+constexpr std::array columns{
+    Column{"twin", &Attack::twin, "there is no rule to switch off"},
+    Column{"paper", &Attack::paper, "its rules are others"},
+    Column{"hidden", &Attack::hidden, ""},
+};
+
+/// All of them if `name` is empty.
+std::vector<Column> chosen_columns(const std::string& name) {
+    std::vector<Column> found;
+    for (const Column& column : columns) {
+        if (name.empty() || name == column.name) found.push_back(column);
+    }
+    if (found.empty()) {
+        throw BadInput("there is no column '" + name + "': expected twin, paper or hidden");
+    }
+    return found;
+}
+
+void run(const std::vector<Attack>& chosen, const std::vector<Column>& wanted,
+         const Setting& setting, bool as_json) {
     victim_of(setting);  // the split is no part of any attack's time
     ordered_json list = ordered_json::array();
     for (const Attack& attack : chosen) {
         std::cerr << "slip-attack: " << attack.name << '\n';
-        const auto twin = measured(attack.twin, setting);
-        const auto paper = measured(attack.paper, setting);
-        const auto hidden = measured(attack.hidden, setting);
-        list.push_back({{"name", attack.name},
-                        {"rule", attack.rule},
-                        {"measure", attack.measure},
-                        {"twin", to_json(twin)},
-                        {"paper", to_json(paper)},
-                        {"hidden", to_json(hidden)}});
-        if (as_json) continue;
-        std::printf("%s (%s): %s\n  error: %s\n", attack.name, attack.rule, attack.summary,
-                    attack.measure);
-        print("twin", twin, "there is no rule to switch off");
-        print("paper", paper, "its rules are others");
-        print("hidden", hidden, "not tried");
-        std::fflush(stdout);
+        if (!as_json) {
+            std::printf("%s (%s): %s\n  error: %s\n", attack.name, attack.rule, attack.summary,
+                        attack.measure);
+        }
+        ordered_json found{
+            {"name", attack.name}, {"rule", attack.rule}, {"measure", attack.measure}};
+        for (const Column& column : wanted) {
+            const auto outcome = measured(attack.*column.run, setting);
+            found[column.name] = to_json(outcome);
+            if (!as_json) print(column.name, outcome, column.if_none);
+            std::fflush(stdout);
+        }
+        list.push_back(std::move(found));
     }
     if (as_json) std::cout << list.dump(1) << '\n';
 }
 
 int parse_and_run(int argc, char** argv) {
     po::options_description flags(
-        "usage: slip-attack NAME|all [--full] [--seed S] [--model DIR] [--json]\n"
+        "usage: slip-attack NAME|all [--full] [--column C] [--seed S] [--model DIR] [--json]\n"
         "Runs attacks against insecure twins and against the product, with the paper's split and "
         "with "
         "the\nhidden one, on trained weights");
     flags.add_options()("help", "this text, and the names")(
         "name", po::value<std::string>(), "which attack")("full",
                                                           "the sizes of the committed results")(
+        "column", po::value<std::string>()->default_value(""), "twin, paper or hidden alone")(
         "seed", po::value<std::uint64_t>()->default_value(1), "of the attackers' choices")(
         "model",
         po::value<std::string>()->default_value(SLIP_SOURCE_DIR "/models/tinystories-llama"),
@@ -121,7 +144,8 @@ int parse_and_run(int argc, char** argv) {
     }
     const Setting setting{values["model"].as<std::string>(), values["seed"].as<std::uint64_t>(),
                           values.count("full") != 0};
-    run(chosen(values["name"].as<std::string>()), setting, values.count("json") != 0);
+    run(chosen(values["name"].as<std::string>()),
+        chosen_columns(values["column"].as<std::string>()), setting, values.count("json") != 0);
     return 0;
 }
 
