@@ -38,7 +38,7 @@ struct Attack {
     const char* measure;  ///< what `error` is; smaller is better for the attacker
     Run twin;             ///< the rule switched off; null where no rule would stop the attack
     Run paper;            ///< the product with the paper's split; null where its rules are others
-    Run hidden;           ///< the product with the hidden split; null where it has not been tried
+    Run hidden;           ///< the product with the hidden split; never null
 };
 
 /// Every attack; those that succeed against the paper's split come first.

@@ -43,9 +43,8 @@ std::array<std::vector<TokenId>, 2> prompts(const Victim& victim, std::size_t le
 }
 
 /// Inferences of both prompts, `count` of each; which comes first is random in every pair.
-std::array<std::vector<Gaps>, 2> observe(const Setting& setting, std::size_t count,
-                                         bool branching) {
-    const Victim& victim = victim_of(setting);
+std::array<std::vector<Gaps>, 2> observe(const Victim& victim, const Setting& setting,
+                                         std::size_t count, bool branching) {
     std::mt19937_64 random(setting.seed);
     const auto texts = prompts(victim, setting.full ? 32 : 16, random);
     std::array<std::vector<Gaps>, 2> seen;
@@ -134,9 +133,9 @@ private:
 };
 
 /// Half of the inferences teach, the other half are told apart.
-Outcome tell_apart(const Setting& setting, bool branching) {
+Outcome tell_apart(const Victim& victim, const Setting& setting, bool branching = false) {
     const std::size_t half = setting.full ? 200 : 15;
-    const auto seen = observe(setting, 2 * half, branching);
+    const auto seen = observe(victim, setting, 2 * half, branching);
     const auto lessons = [&](std::size_t text) {
         return std::span<const Gaps>(seen[text]).first(half);
     };
@@ -153,7 +152,14 @@ Outcome tell_apart(const Setting& setting, bool branching) {
 
 }  // namespace
 
-Outcome float_times_twin(const Setting& setting) { return tell_apart(setting, true); }
-Outcome float_times_product(const Setting& setting) { return tell_apart(setting, false); }
+Outcome float_times_twin(const Setting& setting) {
+    return tell_apart(victim_of(setting), setting, true);
+}
+Outcome float_times_product(const Setting& setting) {
+    return tell_apart(victim_of(setting), setting);
+}
+Outcome float_times_hidden(const Setting& setting) {
+    return tell_apart(hidden_victim_of(setting), setting);
+}
 
 }  // namespace slip::attacks

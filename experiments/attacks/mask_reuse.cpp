@@ -12,24 +12,35 @@ namespace {
 
 using Eigen::MatrixXd;
 
-/// Differences mod L: what David gets from the columns of one group, without any knowledge.
-MatrixXd differences(const MatrixXd& residues) {
-    MatrixXd found = residues.colwise() - residues.col(0);
-    return found.unaryExpr(
-        [](double x) { return static_cast<double>(lift(embed(static_cast<std::int64_t>(x)))); });
+std::vector<TokenId> secret_prompt(const Victim& victim, const Setting& setting) {
+    std::mt19937_64 random(setting.seed);
+    std::vector<TokenId> ids = random_prompt(victim.config(), setting.full ? 255 : 23, random);
+    ids.insert(ids.begin(), 1);  // BOS
+    return ids;
 }
 
-/// The attack on a view, and its comparison with the activations of a run without masks.
-Outcome read_differences(const Victim& victim, const View& view, const std::vector<TokenId>& ids) {
-    WeakenedEngine plain(victim, {.mask = no_mask});
-    victim.logits(plain, ids);
+/// Differences mod L: what David gets from the columns of one group, without any knowledge.
+MatrixXd differences(const MatrixXd& residues, std::size_t h) {
+    MatrixXd found = residues.colwise() - residues.col(0);
+    return found.unaryExpr([h](double x) {
+        return static_cast<double>(lift(embed(static_cast<std::int64_t>(x), h), h));
+    });
+}
+
+/// A prompt by `engine`, the attack on what David sees of it in `view`, and its comparison with the
+/// activations.
+Outcome read_differences(const Victim& victim, const Setting& setting, graph::Engine& engine,
+                         const View& view) {
+    const std::vector<TokenId> ids = secret_prompt(victim, setting);
+    TrueInputs inputs(victim, engine);
+    victim.logits(inputs, ids);
     double wrong = 0;
     double wrong_differences = 0;
     double entries = 0;
     const auto groups = static_cast<base::GroupId>(victim.weights().size() - 1);  // without lm_head
     for (base::GroupId group = 0; group < groups; ++group) {
-        const MatrixXd q = columns_seen(plain.view(), group);
-        const MatrixXd found = differences(columns_seen(view, group));
+        const MatrixXd q = columns_seen(inputs.view(), group);
+        const MatrixXd found = differences(columns_seen(view, group), victim.planes());
         const auto later = q.cols() - 1;
         const MatrixXd right = q.rightCols(later).colwise() - q.col(0);
         const MatrixXd read = found.rightCols(later).colwise() + q.col(0);
@@ -43,11 +54,9 @@ Outcome read_differences(const Victim& victim, const View& view, const std::vect
                 " of their entries wrong"};
 }
 
-std::vector<TokenId> secret_prompt(const Victim& victim, const Setting& setting) {
-    std::mt19937_64 random(setting.seed);
-    std::vector<TokenId> ids = random_prompt(victim.config(), setting.full ? 255 : 23, random);
-    ids.insert(ids.begin(), 1);  // BOS
-    return ids;
+Outcome read_session(const Victim& victim, const Setting& setting) {
+    ProductSession session(victim);
+    return read_differences(victim, setting, session.engine(), session.view());
 }
 
 }  // namespace
@@ -55,24 +64,21 @@ std::vector<TokenId> secret_prompt(const Victim& victim, const Setting& setting)
 Outcome reused_mask_twin(const Setting& setting) {
     const Victim& victim = victim_of(setting);
     std::mt19937_64 random(setting.seed + 1);
-    std::map<base::GroupId, std::vector<std::uint32_t>> masks;
+    std::map<base::GroupId, std::vector<std::uint64_t>> masks;
     WeakenedEngine reusing(victim,
-                           {.mask = [&](base::GroupId group, std::span<std::uint32_t> mask) {
+                           {.mask = [&](base::GroupId group, std::span<std::uint64_t> mask) {
                                auto& own = masks[group];
                                if (own.empty()) own = uniform_residues(mask.size(), random);
                                std::copy(own.begin(), own.end(), mask.begin());
                            }});
-    const std::vector<TokenId> ids = secret_prompt(victim, setting);
-    victim.logits(reusing, ids);
-    return read_differences(victim, reusing.view(), ids);
+    return read_differences(victim, setting, reusing, reusing.view());
 }
 
 Outcome reused_mask_product(const Setting& setting) {
-    const Victim& victim = victim_of(setting);
-    const std::vector<TokenId> ids = secret_prompt(victim, setting);
-    ProductSession session(victim);
-    session.logits(ids);
-    return read_differences(victim, session.view(), ids);
+    return read_session(victim_of(setting), setting);
+}
+Outcome reused_mask_hidden(const Setting& setting) {
+    return read_session(hidden_victim_of(setting), setting);
 }
 
 }  // namespace slip::attacks

@@ -18,7 +18,7 @@ public:
     /// Of o_proj in block 0, under the secret of the victim's split.
     ProductCheck(const Victim& victim, std::uint64_t seed)
         : ProductCheck(victim.weights(), victim.find("o_proj", 0).group,
-                       victim.charlie().check_secret(), planes, seed) {}
+                       victim.charlie().check_secret(), victim.planes(), seed) {}
     /// Of a hidden matrix.
     ProductCheck(const HiddenMatrix& hidden, std::uint64_t seed)
         : ProductCheck({hidden.davids_weights()}, 0, hidden.check_secret(), hidden_set().planes,

@@ -110,13 +110,12 @@ bool wrong_by_time(Service& service, const std::string& attacker, const base::Mo
     return (first < second) != asked_first;
 }
 
-Outcome guess_prompts(const Setting& setting, const std::string& attacker) {
-    const Victim& victim = victim_of(setting);
+Outcome guess_prompts(const Victim& victim, const Setting& setting, const std::string& attacker) {
     std::mt19937_64 random(setting.seed);
     SchedulerOptions options;
     options.kept_prompt_tenants = 2;
     Service service(victim, options);
-    const std::size_t prompts = setting.full ? 200 : 10;
+    const std::size_t prompts = setting.full ? 200 : 3;
     std::size_t tokens_wrong = 0, times_wrong = 0;
     for (std::size_t i = 0; i < prompts; ++i) {
         Ids asked = random_prompt(victim.config(), public_tokens, random);
@@ -158,8 +157,7 @@ std::size_t count_gone(Service& service, const std::string& attacker) {
     return 0;
 }
 
-Outcome count_evictions(const Setting& setting, const std::string& attacker) {
-    const Victim& victim = victim_of(setting);
+Outcome count_evictions(const Victim& victim, const Setting& setting, const std::string& attacker) {
     std::mt19937_64 random(setting.seed);
     SchedulerOptions options;
     options.kept_prompt_tenants = 2;
@@ -184,11 +182,23 @@ Outcome count_evictions(const Setting& setting, const std::string& attacker) {
 }  // namespace
 
 /// All requests are of one tenant.
-Outcome prompt_cache_twin(const Setting& setting) { return guess_prompts(setting, "victim"); }
-Outcome prompt_cache_product(const Setting& setting) { return guess_prompts(setting, "attacker"); }
-Outcome cache_evictions_twin(const Setting& setting) { return count_evictions(setting, "victim"); }
+Outcome prompt_cache_twin(const Setting& setting) {
+    return guess_prompts(victim_of(setting), setting, "victim");
+}
+Outcome prompt_cache_product(const Setting& setting) {
+    return guess_prompts(victim_of(setting), setting, "attacker");
+}
+Outcome prompt_cache_hidden(const Setting& setting) {
+    return guess_prompts(hidden_victim_of(setting), setting, "attacker");
+}
+Outcome cache_evictions_twin(const Setting& setting) {
+    return count_evictions(victim_of(setting), setting, "victim");
+}
 Outcome cache_evictions_product(const Setting& setting) {
-    return count_evictions(setting, "attacker");
+    return count_evictions(victim_of(setting), setting, "attacker");
+}
+Outcome cache_evictions_hidden(const Setting& setting) {
+    return count_evictions(hidden_victim_of(setting), setting, "attacker");
 }
 
 }  // namespace slip::attacks

@@ -1,8 +1,16 @@
 // A modulus below the bound of ENC-4: products wrap, replies are right and pass the check, and
 // Charlie puts out something else than the model's answer without noticing.
+#include <algorithm>
+#include <numeric>
+
+#include "experiments/attacks/measure.hpp"
 #include "experiments/attacks/runs.hpp"
+#include "experiments/attacks/split_matrix.hpp"
 #include "experiments/attacks/weakened_engine.hpp"
 #include "optimized/base/files.hpp"
+#include "optimized/base/hidden_widths.hpp"
+#include "optimized/engines/quantised_columns.hpp"
+#include "optimized/split/hidden_matrix.hpp"
 #include "slip/split.hpp"
 
 namespace slip::attacks {
@@ -53,6 +61,70 @@ void write_wide_checkpoint(const std::filesystem::path& folder, std::size_t n) {
     writer.finish();
 }
 
+/// down_proj of a wide checkpoint, hidden. Its worst activations are its own rows, by
+/// Cauchy-Schwarz.
+class WorstInputs {
+public:
+    explicit WorstInputs(std::size_t n)
+        : victim_(written(folder_.path() / "model", n), {}, "hidden"),
+          W_(weights_of({folder_.path() / "model"}, "model.layers.0.mlp.down_proj").cast<float>()),
+          group_(victim_.find("down_proj", 0).group),
+          model_{.n = n, .entries = {}, .row_scale = {}} {
+        columns_.assign(own(), view_of(W_));
+        model_.append(view_of(W_));
+    }
+
+    const Victim& victim() const { return victim_; }
+    std::size_t count() const { return model_.rows(); }
+    /// The greatest product over s / 2, beyond which it wraps (HIDE-5).
+    double reached() const {
+        std::int64_t largest = 0;
+        for (std::size_t c = 0; c < count(); ++c) {
+            for (const std::int64_t y : products(c)) largest = std::max(largest, std::abs(y));
+        }
+        return 2.0 * static_cast<double>(largest) /
+               static_cast<double>(base::hidden_width(model_.n).s);
+    }
+    /// How many inputs have the right outputs in this session, bit by bit. Masks are fresh.
+    std::uint64_t right_in(ProductSession& session) const {
+        const std::size_t m = count();
+        std::vector<float> output(m * m), expected(m);
+        const base::MatrixView<float> outputs(output.data(), m, m);
+        session.engine().apply(group_, view_of(W_), {&outputs, 1});
+        std::uint64_t right = 0;
+        for (std::size_t c = 0; c < m; ++c) {
+            kernels::active().dequantise(products(c).data(), own().members[0].row_scale.data(),
+                                         columns_.scale(c), m, expected.data());
+            right += std::equal(expected.begin(), expected.end(), outputs.row(c).begin());
+        }
+        return right;
+    }
+
+private:
+    static std::filesystem::path written(const std::filesystem::path& folder, std::size_t n) {
+        write_wide_checkpoint(folder, n);
+        return folder;
+    }
+    const artifact::CharlieGroup& own() const { return victim_.charlie().groups()[group_]; }
+    /// W' times input c.
+    std::vector<std::int64_t> products(std::size_t c) const {
+        const auto q = columns_.values().row(c);
+        std::vector<std::int64_t> y;
+        for (std::size_t i = 0; i < count(); ++i) {
+            const auto row = model_.view().row(i);
+            y.push_back(std::inner_product(row.begin(), row.end(), q.begin(), std::int64_t{0}));
+        }
+        return y;
+    }
+
+    testing::TemporaryDirectory folder_;
+    Victim victim_;
+    RowMajor W_;
+    base::GroupId group_;
+    splitting::HiddenModel model_;
+    engines::QuantisedColumns columns_;
+};
+
 }  // namespace
 
 Outcome small_modulus_twin(const Setting& setting) {
@@ -102,6 +174,19 @@ Outcome small_modulus_product(const Setting&) {
             "2^18 entries of 127 along the activations: products reach " +
                 std::to_string(200.0 * static_cast<double>(largest) / modulus).substr(0, 5) +
                 " % of L / 2"};
+}
+
+Outcome small_modulus_hidden(const Setting& setting) {
+    const std::size_t n = setting.full ? 6144 : 1536;
+    const WorstInputs worst(n);
+    ProductSession session(worst.victim());
+    const std::uint64_t repeats = setting.full ? 200 : 16, count = repeats * worst.count();
+    std::uint64_t right = 0;
+    for (std::uint64_t i = 0; i < repeats; ++i) right += worst.right_in(session);
+    return {static_cast<double>(right) / static_cast<double>(count), 0.5, count,
+            std::to_string(n) + " columns, " + std::to_string(repeats) +
+                " masks for each input: products reach " + figure(100 * worst.reached()) +
+                " % of s / 2"};
 }
 
 }  // namespace slip::attacks

@@ -1,6 +1,7 @@
 #include "experiments/attacks/victim.hpp"
 
 #include "optimized/artifact/plan.hpp"
+#include "optimized/engines/quantised_columns.hpp"
 #include "optimized/graph/kv_cache.hpp"
 #include "optimized/protocol/frames.hpp"
 #include "slip/split.hpp"
@@ -112,6 +113,19 @@ std::vector<float> Victim::logits(graph::Engine& engine, const std::vector<Token
     return logits;
 }
 
+void TrueInputs::apply(base::GroupId group, base::MatrixView<const float> input,
+                       std::span<const base::MatrixView<float>> outputs) {
+    engines::QuantisedColumns columns;
+    columns.assign(victim_.charlie().groups()[group], input);
+    Message message{group, input.rows(), {}, std::vector<float>(input.rows(), 1)};
+    message.planes = victim_.planes();
+    for (const std::int16_t q : columns.values().elements()) {
+        message.residues.push_back(embed(q, message.planes));
+    }
+    view_.push_back(std::move(message));
+    inner_.apply(group, input, outputs);
+}
+
 const Victim& victim_of(const Setting& setting) {
     static const Victim victim(setting.model, usual_plan(setting.model));
     return victim;
@@ -206,9 +220,9 @@ std::int64_t lift(std::uint64_t residue, std::size_t h) {
     return value > L / 2 ? value - L : value;
 }
 
-std::uint32_t embed(std::int64_t value) {
-    constexpr auto L = static_cast<std::int64_t>(modulus);
-    return static_cast<std::uint32_t>(((value % L) + L) % L);
+std::uint64_t embed(std::int64_t value, std::size_t h) {
+    const auto L = static_cast<std::int64_t>(base::parameters::modulus(h));
+    return static_cast<std::uint64_t>(((value % L) + L) % L);
 }
 
 std::vector<std::uint64_t> residues_of(std::span<const std::uint8_t> column, std::size_t h) {
@@ -224,10 +238,10 @@ std::vector<std::uint64_t> residues_of(std::span<const std::uint8_t> column, std
     return residues;
 }
 
-std::vector<std::uint32_t> uniform_residues(std::size_t count, std::mt19937_64& random) {
-    std::uniform_int_distribution<std::uint32_t> any(0, static_cast<std::uint32_t>(modulus - 1));
-    std::vector<std::uint32_t> residues(count);
-    for (std::uint32_t& residue : residues) residue = any(random);
+std::vector<std::uint64_t> uniform_residues(std::size_t count, std::mt19937_64& random) {
+    std::uniform_int_distribution<std::uint64_t> any(0, modulus - 1);
+    std::vector<std::uint64_t> residues(count);
+    for (std::uint64_t& residue : residues) residue = any(random);
     return residues;
 }
 

@@ -62,6 +62,7 @@ public:
     const kernels::OffloadedWeights& weights() const { return weights_; }
     const graph::Transformer& graph() const { return *graph_; }
     const artifact::DavidArtifact& david() const { return *david_; }
+    std::size_t planes() const { return david_->set().planes; }
     const protocol::IntegrityCheck& integrity_check() const { return files_.integrity_check(); }
     protocol::LatticeMasks lattice_masks() const { return files_.lattice_masks(0); }
 
@@ -93,6 +94,23 @@ const Victim& victim_of(const Setting& setting);
 /// The same model, hidden: its groups are numbered as those of victim_of().
 const Victim& hidden_victim_of(const Setting& setting);
 
+/// Passes inputs on to `inner`, and records them as the victim's product quantises them: the
+/// activations that an attacker is after, without masks.
+class TrueInputs : public graph::Engine {
+public:
+    /// Both outlive the engine.
+    TrueInputs(const Victim& victim, graph::Engine& inner) : victim_(victim), inner_(inner) {}
+    void apply(base::GroupId group, base::MatrixView<const float> input,
+               std::span<const base::MatrixView<float>> outputs) override;
+
+    const View& view() const { return view_; }
+
+private:
+    const Victim& victim_;
+    graph::Engine& inner_;
+    View view_;
+};
+
 /// A session of the product. David, who is part of it, records his view and adds `tamper`. Whether
 /// he was wrong before is nobody's business unless `wrong_peers` are given (INTEG-7).
 class ProductSession {
@@ -117,14 +135,14 @@ private:
 
 /// x mod L in -(L-1)/2 .. (L-1)/2, L being the product of `h` primes.
 std::int64_t lift(std::uint64_t residue, std::size_t h = planes);
-std::uint32_t embed(std::int64_t value);
+std::uint64_t embed(std::int64_t value, std::size_t h = planes);
 
 /// Residues mod L of one column of n, whose bytes are plane after plane.
 std::vector<std::uint64_t> residues_of(std::span<const std::uint8_t> column,
                                        std::size_t h = planes);
 
 /// Uniform mod L, for the masks of twins.
-std::vector<std::uint32_t> uniform_residues(std::size_t count, std::mt19937_64& random);
+std::vector<std::uint64_t> uniform_residues(std::size_t count, std::mt19937_64& random);
 
 /// `count` token ids other than BOS.
 std::vector<TokenId> random_prompt(const base::ModelConfig& config, std::size_t count,

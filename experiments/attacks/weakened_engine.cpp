@@ -41,7 +41,7 @@ WeakenedEngine::WeakenedEngine(const Victim& victim, Weakened rules)
 void WeakenedEngine::show(base::GroupId group, const engines::QuantisedColumns& columns) {
     const auto values = columns.values();
     Message message{group, values.rows(), {}, std::vector<float>(values.rows(), 1)};
-    std::vector<std::uint32_t> mask(values.cols(), 0);
+    std::vector<std::uint64_t> mask(values.cols(), 0);
     for (std::size_t c = 0; c < values.rows(); ++c) {
         if (rules_.mask) {
             rules_.mask(group, mask);
@@ -49,7 +49,8 @@ void WeakenedEngine::show(base::GroupId group, const engines::QuantisedColumns& 
             message.scales[c] = columns.scale(c);
         }
         for (std::size_t j = 0; j < values.cols(); ++j) {
-            message.residues.push_back(embed(std::int64_t{values.row(c)[j]} + mask[j]));
+            message.residues.push_back(
+                embed(values.row(c)[j] + static_cast<std::int64_t>(mask[j])));
         }
     }
     message.arrived = Clock::now();

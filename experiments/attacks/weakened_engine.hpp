@@ -14,7 +14,7 @@ namespace slip::attacks {
 struct Weakened {
     /// Fills the mask of one column of a message to `group`. Null: messages are not masked, and
     /// the scale of each column goes with them.
-    std::function<void(base::GroupId group, std::span<std::uint32_t> mask)> mask = {};
+    std::function<void(base::GroupId group, std::span<std::uint64_t> mask)> mask = {};
     /// David's error in each column's reply, which nobody checks.
     Tamper tamper = {};
     /// Products are recovered mod this number, which may be too small for them.
@@ -22,7 +22,7 @@ struct Weakened {
 };
 
 /// A mask of zeros: the view is the activations, in the integers that the product masks.
-inline void no_mask(base::GroupId, std::span<std::uint32_t> mask) {
+inline void no_mask(base::GroupId, std::span<std::uint64_t> mask) {
     std::fill(mask.begin(), mask.end(), 0);
 }
 
