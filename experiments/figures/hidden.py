@@ -81,4 +81,5 @@ def hidden(collection):
         ("model", "labels", "from", "attacker", "tokens read", "restored", "less that from uniform residues",
          "less a random start's", "seeds"),
         tuple(row for described, group in groups.items() for row in rows_of(described, group)),
-        tuple(collection.missing(["*-stories260K-hidden-*", "*-stories260K-uniform-*"])))
+        tuple(collection.missing([f"{labels}-*-{rows}-*" for labels in ("restoration", "queries", "logits")
+                                  for rows in ("hidden", "uniform")])))
