@@ -28,7 +28,8 @@ TRAINED = {"strategies": "restoration-stories260K-lsc-k4-core-seed1",
            "planned": "restoration-tinystories-llama-lsc-plan16-core-seed1",
            "queries": "queries-32-stories260K-lsc-k4-core-seed1",
            "data": "data-8000-stories260K-lsc-k4-core-seed1",
-           "spans": "spans-stories260K-random-core-k4-short-full-seed1"}
+           "spans": "spans-stories260K-random-core-k4-short-full-seed1",
+           "hidden": "restoration-stories260K-hidden-small-full-seed1"}
 # In a text: a number that is a link to a result, [5.8](.../results/NAME.json): what an attacker reaches, or a
 # percentage for a task.
 CITED = re.compile(r"\[([0-9,]+(?:\.([0-9]+))?)\]\([a-z./]*results/"
