@@ -75,7 +75,12 @@ private:
             forget_.emplace_back(pages, Children::forget);
         }
         ::pthread_atfork([] { instance().mutex_.lock(); }, [] { instance().mutex_.unlock(); },
-                         [] { instance().mutex_.unlock(); });
+                         [] { instance().begin_child(); });
+    }
+    void begin_child() noexcept {
+        for (SecretRuns& runs : remember_) runs.forget_locks();
+        for (SecretRuns& runs : forget_) runs.forget_locks();
+        mutex_.unlock();
     }
 
     std::mutex mutex_;

@@ -78,6 +78,10 @@ void SecretRuns::give_back(void* run) noexcept {
     if (chunk->second.taken == 0 && free_.size() > chunk->second.runs) drop(chunk);
 }
 
+void SecretRuns::forget_locks() noexcept {
+    for (auto& [start, chunk] : chunks_) chunk.locked = false;
+}
+
 void SecretRuns::drop(Chunks::iterator chunk) noexcept {
     void* const start = chunk->first;
     const std::size_t size = chunk->second.runs * run_size();

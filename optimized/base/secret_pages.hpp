@@ -22,6 +22,8 @@ public:
     bool has(void* run) const;
     /// Requires: `run` came from take(), and is zeros again.
     void give_back(void* run) noexcept;
+    /// In a forked child, which inherits no locks: runs are locked as they are taken from here on.
+    void forget_locks() noexcept;
 
 private:
     /// A mapping that is divided into runs.

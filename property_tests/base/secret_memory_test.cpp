@@ -156,6 +156,23 @@ TEST(SecretMemory, THREAT_3_a_secret_is_in_no_core_dump_and_locked) {
     }
 }
 
+/// A child inherits mappings, and no locks.
+TEST(SecretMemory, THREAT_3_a_secret_of_a_forked_child_is_locked) {
+    if (!own_pages) GTEST_SKIP() << "a sanitizer's allocator";
+    if (!may_lock()) GTEST_SKIP() << "no memory may be locked here";
+    std::vector<SecretBuffer<std::uint8_t>> parents;
+    for (int i = 0; i < 4; ++i) parents.emplace_back(5000);
+    parents.pop_back();
+    const pid_t child = ::fork();
+    if (child == 0) {
+        const SecretBuffer<std::uint8_t> secret(5000);
+        ::_exit(has(flags_at(secret.data()), "lo") ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+}
+
 TEST(SecretMemory, THREAT_3_a_key_is_locked) {
     if (!own_pages) GTEST_SKIP() << "AddressSanitizer makes nothing of mlock()";
     if (!may_lock()) GTEST_SKIP() << "no memory may be locked here";
