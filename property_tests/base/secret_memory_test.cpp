@@ -69,6 +69,7 @@ TEST(SecretMemory, MASK_9_thousands_of_masks_are_few_mappings) {
     for (const Children children : {Children::remember, Children::forget}) {
         const std::size_t before = mappings();
         std::vector<SecretBuffer<std::uint8_t>> masks;
+        masks.reserve(4000);
         for (int i = 0; i < 4000; ++i) masks.emplace_back(10240, children);
         EXPECT_LT(mappings(), before + 100);
         EXPECT_EQ(has(flags_at(masks[2000].data()), "wf"), children == Children::forget);
@@ -116,9 +117,9 @@ TEST(SecretMemory, MASK_9_memory_of_many_masks_goes_back_to_the_system) {
     masks.reserve(4000);
     const std::size_t before = resident();
     for (int i = 0; i < 4000; ++i) masks.emplace_back(10240, Children::forget);
-    EXPECT_GT(resident(), before + 4000 * 10240);
+    EXPECT_GT(resident(), before + std::size_t{4000} * 10240);
     masks.clear();
-    EXPECT_LT(resident(), before + (4 << 20));
+    EXPECT_LT(resident(), before + (std::size_t{4} << 20));
 }
 
 /// A system call for each would take longer than to make a mask.
@@ -161,6 +162,7 @@ TEST(SecretMemory, THREAT_3_a_secret_of_a_forked_child_is_locked) {
     if (!own_pages) GTEST_SKIP() << "a sanitizer's allocator";
     if (!may_lock()) GTEST_SKIP() << "no memory may be locked here";
     std::vector<SecretBuffer<std::uint8_t>> parents;
+    parents.reserve(4);
     for (int i = 0; i < 4; ++i) parents.emplace_back(5000);
     parents.pop_back();
     const pid_t child = ::fork();
