@@ -1,6 +1,7 @@
 #include "experiments/bench/int8_product.hpp"
 
 #include <algorithm>
+#include <string_view>
 #ifdef __x86_64__
 #include <immintrin.h>
 #endif
@@ -73,8 +74,6 @@ SLIP_VNNI void multiply_by_vnni(const std::int8_t* w, const std::uint8_t* x, std
 }
 #undef SLIP_VNNI
 
-bool has_vnni() { return __builtin_cpu_supports("avx512vnni"); }
-
 #define SLIP_AVX2 [[gnu::target("avx2")]]
 
 /// The same without VNNI, for Rows rows of a panel and Columns columns: |w| times x with w's sign,
@@ -121,8 +120,6 @@ SLIP_AVX2 void multiply_by_avx2(const std::int8_t* w, const std::uint8_t* x, std
     }
 }
 #undef SLIP_AVX2
-
-bool has_avx2() { return __builtin_cpu_supports("avx2"); }
 #endif
 
 /// Columns of x that meet a panel at a time.
@@ -135,24 +132,25 @@ struct Done {
 };
 
 /// sums = [columns][64] for up to `together` columns.
-Done multiply_panel(const std::int8_t* w, const std::uint8_t* x, std::size_t columns,
-                    std::size_t stride, std::size_t steps, std::int32_t* sums) {
+Done multiply_panel([[maybe_unused]] Instructions instructions, const std::int8_t* w,
+                    const std::uint8_t* x, std::size_t columns, std::size_t stride,
+                    std::size_t steps, std::int32_t* sums) {
 #ifdef __x86_64__
-    if (has_vnni() && columns >= together) {
+    if (instructions == Instructions::vnni && columns >= together) {
         multiply_by_vnni<together>(w, x, stride, steps, sums);
         return {together, true};
     }
-    if (has_vnni()) {
+    if (instructions == Instructions::vnni) {
         multiply_by_vnni<1>(w, x, stride, steps, sums);
         return {1, true};
     }
-    if (has_avx2() && columns >= 2) {
+    if (instructions == Instructions::avx2 && columns >= 2) {
         constexpr std::size_t half = panel_rows / 2;  // as many sums as there are registers
         multiply_by_avx2<half, 2>(w, x, stride, steps, sums);
         multiply_by_avx2<half, 2>(w + half * step_columns, x, stride, steps, sums + half);
         return {2, false};
     }
-    if (has_avx2()) {
+    if (instructions == Instructions::avx2) {
         multiply_by_avx2<panel_rows, 1>(w, x, stride, steps, sums);
         return {1, false};
     }
@@ -161,10 +159,17 @@ Done multiply_panel(const std::int8_t* w, const std::uint8_t* x, std::size_t col
     return {1, true};
 }
 
+Instructions of_backend(std::string_view name) {
+    if (name == "avx512") return Instructions::vnni;
+    return name == "avx2" ? Instructions::avx2 : Instructions::compilers;
+}
+
 }  // namespace
 
-Int8Matrix::Int8Matrix(const std::int8_t* w, std::size_t m, std::size_t n)
-    : m_(m),
+Int8Matrix::Int8Matrix(const std::int8_t* w, std::size_t m, std::size_t n,
+                       const kernels::Backend& backend)
+    : instructions_(of_backend(backend.name)),
+      m_(m),
       n_(n),
       packed_(rounded_up(m, panel_rows) * rounded_up(n, step_columns)),
       row_sums_(rounded_up(m, panel_rows)) {
@@ -187,8 +192,8 @@ void Int8Matrix::multiply(const std::uint8_t* x, std::size_t tokens, std::int32_
         const std::int8_t* const w = packed_.data() + row * stride;
         const std::size_t rows = std::min(panel_rows, m_ - row);
         for (std::size_t t = 0; t < tokens;) {
-            const Done done =
-                multiply_panel(w, x + t * stride, tokens - t, stride, stride / step_columns, sums);
+            const Done done = multiply_panel(instructions_, w, x + t * stride, tokens - t, stride,
+                                             stride / step_columns, sums);
             for (std::size_t i = 0; i < done.columns; ++i, ++t) {
                 for (std::size_t r = 0; r < rows; ++r) {
                     y[t * m_ + row + r] =

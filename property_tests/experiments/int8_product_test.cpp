@@ -1,4 +1,5 @@
-// The yardstick of slip-bench multiplies: as this processor does it, for sizes about its panels.
+// The yardstick of slip-bench multiplies: with every backend's instructions, for sizes about its
+// panels.
 #include "experiments/bench/int8_product.hpp"
 
 #include <gtest/gtest.h>
@@ -15,17 +16,19 @@ struct Operands {
     std::vector<std::uint8_t> x;
 };
 
-void expect_exact(const Operands& of, std::size_t m, std::size_t n, std::size_t tokens) {
+void expect_exact(const Operands& of, std::size_t m, std::size_t n, std::size_t tokens,
+                  const kernels::Backend& backend) {
     const std::size_t stride = (n + 3) / 4 * 4;
     std::vector<std::int32_t> y(tokens * m);
-    Int8Matrix(of.w.data(), m, n).multiply(of.x.data(), tokens, y.data());
+    Int8Matrix(of.w.data(), m, n, backend).multiply(of.x.data(), tokens, y.data());
     for (std::size_t t = 0; t < tokens; ++t) {
         for (std::size_t i = 0; i < m; ++i) {
             std::int32_t sum = 0;
             for (std::size_t j = 0; j < n; ++j) {
                 sum += of.w[i * n + j] * (of.x[t * stride + j] - 128);
             }
-            ASSERT_EQ(y[t * m + i], sum) << m << " x " << n << ", column " << t;
+            ASSERT_EQ(y[t * m + i], sum)
+                << backend.name << ", " << m << " x " << n << ", column " << t;
         }
     }
 }
@@ -45,8 +48,10 @@ TEST(Int8Matrix, products_are_exact) {
                     any.x.push_back(static_cast<std::uint8_t>(1 + random() % 255));
                     largest.x.push_back(random() % 2 == 0 ? std::uint8_t{255} : std::uint8_t{1});
                 }
-                expect_exact(any, m, n, tokens);
-                expect_exact(largest, m, n, tokens);
+                for (const kernels::Backend* backend : kernels::available()) {
+                    expect_exact(any, m, n, tokens, *backend);
+                    expect_exact(largest, m, n, tokens, *backend);
+                }
             }
         }
     }
