@@ -141,12 +141,12 @@ const artifact::AuditArtifact& SplitFiles::audit(const std::filesystem::path& fo
 graph::ParameterLookup SplitFiles::parameters() const { return parameters_in(charlie_); }
 
 graph::RowLookup SplitFiles::rows() const {
-    return [&file = charlie_.parameters()](std::string_view name, std::size_t row,
+    return [&file = charlie_.parameters()](std::string_view name, std::size_t rows, std::size_t row,
                                            std::span<float> values) {
         const importing::Tensor& matrix = file.tensor(name);
-        if (matrix.shape.size() != 2 || matrix.shape[1] != values.size()) {
-            throw BadInput(file.path().string() + ": tensor " + std::string(name) +
-                           ": expected rows of " + std::to_string(values.size()) +
+        if (matrix.shape != std::vector<std::size_t>{rows, values.size()}) {
+            throw BadInput(file.path().string() + ": tensor " + std::string(name) + ": expected " +
+                           std::to_string(rows) + " rows of " + std::to_string(values.size()) +
                            " elements, as config.json implies");
         }
         const std::vector<float> found = importing::to_floats(matrix.row(row));

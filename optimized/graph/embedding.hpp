@@ -16,10 +16,10 @@ namespace slip::graph {
 /// Finds a float tensor of the given number of elements by its checkpoint name, or throws BadInput.
 using ParameterLookup =
     std::function<std::vector<float>(std::string_view name, std::size_t elements)>;
-/// Finds one row of a matrix that ParameterLookup has found before: as many elements as `values`
-/// has.
-using RowLookup =
-    std::function<void(std::string_view name, std::size_t row, std::span<float> values)>;
+/// Finds row `row` < `rows` of a float matrix of `rows` rows of as many elements as `values` has,
+/// or throws BadInput.
+using RowLookup = std::function<void(std::string_view name, std::size_t rows, std::size_t row,
+                                     std::span<float> values)>;
 
 class Embedding {
 public:
@@ -35,6 +35,7 @@ public:
 
 private:
     std::string name_;
+    std::size_t rows_;
     RowLookup find_;
     std::vector<float> table_;  // empty if find_ is set
 };

@@ -34,8 +34,10 @@ TEST(Embedding, MODEL_2_rows_read_one_by_one_equal_the_rows_of_the_table) {
         return table();
     };
     std::vector<std::size_t> asked;
-    const auto one = [&](std::string_view name, std::size_t row, std::span<float> values) {
+    const auto one = [&](std::string_view name, std::size_t all, std::size_t row,
+                         std::span<float> values) {
         EXPECT_EQ(name, "embed.weight");
+        EXPECT_EQ(all, rows);
         asked.push_back(row);
         std::copy_n(table().begin() + static_cast<std::ptrdiff_t>(row * width), values.size(),
                     values.begin());
@@ -49,19 +51,29 @@ TEST(Embedding, MODEL_2_rows_read_one_by_one_equal_the_rows_of_the_table) {
     EXPECT_EQ(looked_up(kept, {1}), (std::vector<float>{3.5F, 4.5F, 5.5F}));
 }
 
+/// Whichever row it is.
+TEST(Embedding, MODEL_7_a_bad_row_is_refused_when_the_model_is_opened) {
+    for (std::size_t bad = 0; bad < rows; ++bad) {
+        const auto one = [&](std::string_view, std::size_t, std::size_t row, std::span<float>) {
+            if (row == bad) throw BadInput("not finite");
+        };
+        EXPECT_THROW(Embedding("embed.weight", rows, width, {}, one), BadInput) << bad;
+    }
+}
+
 TEST(Embedding, MODEL_7_rows_of_another_width_are_refused_when_the_model_is_opened) {
-    const auto whole = [](std::string_view, std::size_t) { return table(); };
-    const auto refuse = [](std::string_view, std::size_t, std::span<float>) {
+    const auto refuse = [](std::string_view, std::size_t, std::size_t, std::span<float>) {
         throw BadInput("another width");
     };
-    EXPECT_THROW(Embedding("embed.weight", rows, width, whole, refuse), BadInput);
+    EXPECT_THROW(Embedding("embed.weight", rows, width, {}, refuse), BadInput);
 }
 
 /// Whole graphs, one of each family.
 TEST(Embedding, MODEL_2_MODEL_8_MODEL_9_logits_are_the_same) {
     for (const std::uint64_t seed : {0U, 1U, 2U}) {  // one family each
         const SyntheticModel model = random_model(seed);
-        const auto one = [&](std::string_view name, std::size_t row, std::span<float> values) {
+        const auto one = [&](std::string_view name, std::size_t, std::size_t row,
+                             std::span<float> values) {
             const std::vector<float>& all = model.tensors.find(name)->second;
             std::copy_n(all.begin() + static_cast<std::ptrdiff_t>(row * values.size()),
                         values.size(), values.begin());
