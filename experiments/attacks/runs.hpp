@@ -73,6 +73,8 @@ Outcome wrong_rows_hidden(const Setting& setting);
 Outcome float_times_twin(const Setting& setting);
 Outcome float_times_product(const Setting& setting);
 Outcome float_times_hidden(const Setting& setting);
+Outcome secret_times_twin(const Setting& setting);
+Outcome secret_times_hidden(const Setting& setting);
 Outcome prompt_cache_twin(const Setting& setting);
 Outcome prompt_cache_product(const Setting& setting);
 Outcome prompt_cache_hidden(const Setting& setting);

@@ -17,13 +17,15 @@ class Programs:
         self.folders = [pathlib.Path(folder) for folder in folders]
         self.builds = tomllib.loads(table.read_text())["build"]
         self.broken = set()  # what is there may be older than its source
+        self.fresh = None    # the build that has been brought up to date
 
-    def build_of(self, name):
-        for build in self.builds:
-            if name in build["programs"]:
-                return build
-        known = ", ".join(program for build in self.builds for program in build["programs"])
-        raise NoProgram(f"there is no program '{name}'; experiments/programs.toml has {known}")
+    def builds_of(self, name):
+        """The builds that have a program, first the one that is up to date."""
+        builds = [build for build in self.builds if name in build["programs"]]
+        if not builds:
+            known = ", ".join(sorted({program for build in self.builds for program in build["programs"]}))
+            raise NoProgram(f"there is no program '{name}'; experiments/programs.toml has {known}")
+        return [self.fresh] if self.fresh in builds else builds
 
     def path(self, name):
         """Throws NoProgram if the program is not built."""
@@ -32,8 +34,9 @@ class Programs:
         if self.folders:
             places, how = self.folders, "build it there"
         else:
-            build = self.build_of(name)
-            places, how = [self.root / build["folder"]], self.how_to_build(build, [name])
+            builds = self.builds_of(name)
+            places = [self.root / build["folder"] for build in builds]
+            how = self.how_to_build(builds[0], [name])
         for folder in places:
             if name not in self.broken and (folder / name).is_file():
                 return str(folder / name)
@@ -51,19 +54,21 @@ class Programs:
         return " && ".join(" ".join(command) for command in commands) + needs
 
     def build(self, names, say):
-        """Brings the programs up to date. What cannot be built is said, and refused by path()."""
+        """Brings the programs up to date, in the first build that has them all. What cannot be built is
+        said, and refused by path()."""
         if self.folders:
             return
-        names = {name for name in names if "/" not in name}
-        for build in self.builds:
-            wanted = names & set(build["programs"])
-            if not wanted:
-                continue
-            say(f"building {', '.join(sorted(wanted))} in {build['folder']}")
-            for command in self.commands_to_build(build, wanted):
-                result = subprocess.run(command, cwd=self.root, capture_output=True, text=True)
-                if result.returncode != 0:
-                    last = (result.stdout + result.stderr).strip().splitlines()[-8:]
-                    say("\n".join([*last, f"not built: {self.how_to_build(build, wanted)}"]))
-                    self.broken |= wanted
-                    break
+        known = {program for build in self.builds for program in build["programs"]}
+        wanted = {name for name in names if name in known}
+        if not wanted:
+            return
+        build = next(build for build in self.builds if wanted <= set(build["programs"]))
+        self.fresh = build
+        say(f"building {', '.join(sorted(wanted))} in {build['folder']}")
+        for command in self.commands_to_build(build, wanted):
+            result = subprocess.run(command, cwd=self.root, capture_output=True, text=True)
+            if result.returncode != 0:
+                last = (result.stdout + result.stderr).strip().splitlines()[-8:]
+                say("\n".join([*last, f"not built: {self.how_to_build(build, wanted)}"]))
+                self.broken |= wanted
+                break
