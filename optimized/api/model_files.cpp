@@ -83,6 +83,7 @@ kernels::OffloadedWeights SplitFiles::weights_of_uniform_masks() const {
 const protocol::IntegrityCheck& SplitFiles::integrity_check() const {
     std::call_once(check_made_, [&] {
         std::vector<base::ProductShape> shapes;
+        shapes.reserve(charlie_.groups().size());
         for (std::size_t g = 0; g < charlie_.groups().size(); ++g) {
             shapes.push_back(charlie_.davids_product(g));
         }
