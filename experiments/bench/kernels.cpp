@@ -10,10 +10,12 @@
 #include <span>
 #include <utility>
 
+#include "experiments/bench/contest.hpp"
 #include "experiments/bench/int8_product.hpp"
 #include "experiments/bench/machine.hpp"
 #include "experiments/bench/measure.hpp"
 #include "experiments/bench/peers.hpp"
+#include "experiments/bench/rings.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/base/huge_buffer.hpp"
 #include "optimized/base/parameters.hpp"
@@ -21,7 +23,6 @@
 #include "optimized/kernels/leaf/prototypes.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "optimized/kernels/weight_matrix.hpp"
-#include "optimized/protocol/thread_clock.hpp"
 
 namespace slip::bench {
 namespace {
@@ -30,50 +31,6 @@ namespace parameters = base::parameters;
 using base::require;
 using base::SecretBuffer;
 using kernels::WeightMatrix;
-
-/// One side of a comparison.
-struct Contestant {
-    std::string name;
-    std::function<void()> run;
-    double amount = 0;  // of `unit`, in one run
-    std::string unit;
-};
-
-/// Seconds of every contestant in every repetition; in a repetition each runs once, in turn.
-class Contest {
-public:
-    Contest(std::vector<Contestant> contestants, std::size_t repetitions, Report& report)
-        : contestants_(std::move(contestants)), seconds_(contestants_.size()) {
-        for (const Contestant& contestant : contestants_) contestant.run();  // warm
-        for (std::size_t r = 0; r < repetitions; ++r) {
-            for (std::size_t i = 0; i < contestants_.size(); ++i) {
-                // Processor time of this thread: another process' turn is no part of it.
-                const double start = protocol::thread_seconds();
-                contestants_[i].run();
-                seconds_[i].push_back(protocol::thread_seconds() - start);
-            }
-        }
-        for (std::size_t i = 0; i < contestants_.size(); ++i) {
-            const double seconds = median(seconds_[i]);
-            report.rows.push_back({contestants_[i].name, seconds, contestants_[i].amount / seconds,
-                                   contestants_[i].unit});
-        }
-    }
-
-    /// How many times as fast `a` works as `b`, by amount.
-    double ratio(std::size_t a, std::size_t b) const {
-        std::vector<double> ratios;
-        for (std::size_t r = 0; r < seconds_[a].size(); ++r) {
-            ratios.push_back(contestants_[a].amount / seconds_[a][r] /
-                             (contestants_[b].amount / seconds_[b][r]));
-        }
-        return median(ratios);
-    }
-
-private:
-    std::vector<Contestant> contestants_;
-    std::vector<std::vector<double>> seconds_;
-};
 
 template <class T>
 std::vector<T> random_numbers(std::size_t count, std::int64_t least, std::int64_t most) {
@@ -87,11 +44,13 @@ std::vector<T> random_numbers(std::size_t count, std::int64_t least, std::int64_
 /// Of the set `paper`, whose residues are measured.
 constexpr std::size_t planes = parameters::parameter_sets.front().planes;
 
-/// `columns` columns of n residues; combinations of as many entries are laid out the same.
-std::vector<std::uint8_t> random_residues(std::size_t n, std::size_t columns = 1) {
+/// `columns` columns of n residues in h planes; combinations of as many entries are laid out the
+/// same.
+std::vector<std::uint8_t> random_residues(std::size_t n, std::size_t columns = 1,
+                                          std::size_t h = planes) {
     std::vector<std::uint8_t> residues;
-    for (std::size_t row = 0; row < columns * planes; ++row) {
-        const auto plane = random_numbers<std::uint8_t>(n, 0, parameters::primes[row % planes] - 1);
+    for (std::size_t row = 0; row < columns * h; ++row) {
+        const auto plane = random_numbers<std::uint8_t>(n, 0, parameters::primes[row % h] - 1);
         residues.insert(residues.end(), plane.begin(), plane.end());
     }
     return residues;
@@ -122,29 +81,49 @@ std::vector<std::uint32_t> residues_of(const std::vector<std::uint8_t>& columns,
 constexpr std::size_t large_rows = 65536;
 constexpr std::size_t width = 4096;
 
-/// A product with one column streams W from memory: against a plain read of the same bytes.
-void measure_gemv(const WeightMatrix& w, std::size_t repetitions, Report& report) {
-    const auto x = random_residues(width);
-    std::vector<std::uint8_t> y(planes * large_rows);
+/// A product with one column streams W from memory, with one plane of inputs and with five: against
+/// a plain read of the same bytes.
+void measure_reads(const WeightMatrix& w, std::size_t repetitions, Report& report) {
+    constexpr std::size_t five = 5;
+    const kernels::Backend& backend = kernels::active();
+    const auto x = random_residues(width, 1, five);
+    std::vector<std::uint8_t> y(five * large_rows);
     const auto bytes = w.packed();
+    const auto* const packed = reinterpret_cast<const kernels::PackedWeights*>(bytes.data());
     const auto amount = static_cast<double>(bytes.size());
-    const Contest contest({{"gemv 65536 x 4096", [&] { w.multiply(x, y, planes); }, amount, "B/s"},
-                           {"read 256 MiB", [&] { read_all(bytes); }, amount, "B/s"}},
-                          10 * repetitions, report);
-    report.figures.push_back({"gemv_read", contest.ratio(0, 1)});
+    const auto one_plane = [&] {
+        backend.gemm_plane(packed, large_rows, width, x.data(), 1, 0, y.data());
+    };
+    const Contest contest(
+        {{"1 plane, 65536 x 4096", one_plane, amount, "B/s"},
+         {"5 planes, 65536 x 4096", [&] { w.multiply(x, y, five); }, amount, "B/s"},
+         {"read 256 MiB", [&] { read_all(bytes); }, amount, "B/s"}},
+        10 * repetitions, report);
+    report.figures.push_back({"plane_read_1", contest.ratio(0, 2)});
+    report.figures.push_back({"plane_read_h5", contest.ratio(1, 2)});
 }
 
-/// A product with 128 columns, against a quarter of the machine's products of bytes and against
-/// peers. Throws InternalError if an exact peer disagrees.
+/// Products with 128 columns: with four planes against a quarter of the machine's products of bytes
+/// and against peers, and with five against as many int8 products in the open. Throws InternalError
+/// if an exact peer disagrees.
 void measure_gemm(std::size_t repetitions, Report& report) {
-    constexpr std::size_t m = 4096, n = 4096, b = 128, loops = 4'000'000;
+    constexpr std::size_t m = 4096, n = 4096, b = 128, five = 5, loops = 4'000'000;
     const auto w = random_numbers<std::int8_t>(m * n, -127, 127);
-    const auto x = random_residues(n, b);
-    std::vector<std::uint8_t> y(b * planes * m);
+    const auto x = random_residues(n, b), x_of_five = random_residues(n, b, five);
+    std::vector<std::uint8_t> y(b * planes * m), y_of_five(b * five * m);
     const WeightMatrix packed(w.data(), m, n);
+    const Int8Matrix in_the_open(w.data(), m, n);
+    const auto activations = random_numbers<std::uint8_t>(n * b, 1, 255);
+    std::vector<std::int32_t> sums(m * b);
     constexpr double products = double{m} * n * b;
     std::vector<Contestant> contestants{
-        {"gemm 4096 x 4096 x 128", [&] { packed.multiply(x, y, planes); }, products, "products/s"}};
+        {"4 planes, 4096 x 4096 x 128", [&] { packed.multiply(x, y, planes); }, products,
+         "products/s"},
+        {"5 planes, 4096 x 4096 x 128", [&] { packed.multiply(x_of_five, y_of_five, five); },
+         five * products, "products of bytes/s"},
+        {"unprotected int8, 4096 x 4096 x 128",
+         [&] { in_the_open.multiply(activations.data(), b, sums.data()); }, products,
+         "products/s"}};
     if (has_vnni()) {
         contestants.push_back({"vnni peak / 4", [] { multiply_bytes(loops); },
                                double{loops} * 12 * 64 / planes, "products/s"});
@@ -156,11 +135,12 @@ void measure_gemm(std::size_t repetitions, Report& report) {
         contestants.push_back({peer.library, peer.multiply, products, "products/s"});
     }
     const Contest contest(contestants, repetitions, report);
-    if (has_vnni()) report.figures.push_back({"gemm_vnni", contest.ratio(0, 1)});
+    report.figures.push_back({"plane_int8", contest.ratio(1, 2)});
+    if (has_vnni()) report.figures.push_back({"plane_vnni", contest.ratio(0, 3)});
     for (std::size_t i = 0; i < peers.size(); ++i) {
         const auto result = peers[i].result();
         require(result.empty() || result == residues_of(y, m), "a peer's product differs");
-        report.figures.push_back({"gemm_" + peers[i].figure, contest.ratio(0, first_peer + i)});
+        report.figures.push_back({"plane_" + peers[i].figure, contest.ratio(0, first_peer + i)});
     }
 }
 
@@ -356,12 +336,13 @@ Report measure_kernels(const KernelOptions& options) {
             bytes.insert(bytes.end(), bytes.begin(), bytes.begin() + 1024 * width);
         }
         const WeightMatrix w(bytes.data(), large_rows, width);
-        measure_gemv(w, options.repetitions, report);
+        measure_reads(w, options.repetitions, report);
         measure_charlie(w, options.repetitions, report);
     }
     measure_masks(options.repetitions, report);
     measure_portable(options.repetitions, report);
     measure_gemm(options.repetitions, report);
+    measure_rings(options.repetitions, report);
     return report;
 }
 

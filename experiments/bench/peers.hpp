@@ -10,5 +10,6 @@ namespace slip::bench {
 /// The peers that were installed when this was built, single-threaded, each with the code that it
 /// chooses for this processor. Throws BadInput if the module or a library of it is missing now.
 std::vector<Peer> make_peers(const Problem& problem);
+std::vector<RingPeer> make_ring_peers(const RingProblem& problem);
 
 }  // namespace slip::bench

@@ -24,13 +24,34 @@ struct Problem {
 };
 
 struct Peer {
-    std::string figure;   // its name, without gemm_
+    std::string figure;   // its name, without plane_
     std::string library;  // which one computes, its version, and in which numbers
     /// One product, single-threaded. Conversions to a library's own matrices came before; only
     /// residues made of sums of products are part of a product.
     std::function<void()> multiply;
     /// Y mod L of the last product, b columns of m; empty if the peer is not exact.
     std::function<std::vector<std::uint32_t>()> result;
+};
+
+/// L of the set `hidden`.
+constexpr std::uint64_t modulus_of_rings = 175'107'974'924'611;
+constexpr std::size_t degree_of_rings = 256;
+
+/// Rows of `elements` elements of Z_L[X] / (X^256 + 1), and a secret of as many small ones.
+struct RingProblem {
+    const std::vector<std::uint64_t>& rows;
+    const std::vector<std::int8_t>& secret;
+    std::size_t elements;
+};
+
+/// Sums of the products of each row's elements with the secret's. The secret has been brought into
+/// the form that products need before.
+struct RingPeer {
+    std::string figure;  // its name, without ring_
+    std::string library;
+    std::function<void()> multiply;
+    /// Coefficients mod L of the last sums, row by row.
+    std::function<std::vector<std::uint64_t>()> result;
 };
 
 /// v mod L.
@@ -52,5 +73,7 @@ Peer onednn_int8(const Problem& problem);
 Peer fflas(const Problem& problem);
 Peer ntl(const Problem& problem);
 Peer flint(const Problem& problem);
+RingPeer ntl_ring(const RingProblem& problem);
+RingPeer flint_ring(const RingProblem& problem);
 
 }  // namespace slip::bench

@@ -1,4 +1,4 @@
-// The module's one entry: the peers that were installed when it was built.
+// The module's two entries: the peers that were installed when it was built.
 #include "experiments/bench/peers/peer.hpp"
 
 namespace slip::bench {
@@ -24,6 +24,17 @@ extern "C" [[gnu::visibility("default")]] void slip_bench_peers(const Problem& p
 #endif
 #ifdef SLIP_PEER_ONEDNN
     peers.push_back(onednn_int8(problem));
+#endif
+}
+
+extern "C" [[gnu::visibility("default")]] void slip_bench_ring_peers(const RingProblem& problem,
+                                                                     std::vector<RingPeer>& peers) {
+    (void)problem, (void)peers;
+#ifdef SLIP_PEER_NTL
+    peers.push_back(ntl_ring(problem));
+#endif
+#ifdef SLIP_PEER_FLINT
+    peers.push_back(flint_ring(problem));
 #endif
 }
 
