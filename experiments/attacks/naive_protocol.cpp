@@ -28,7 +28,7 @@ void query(const Victim& victim, graph::Engine& engine, std::size_t count) {
 
 View naive_view(const Setting& setting, std::size_t count) {
     const Victim& victim = victim_of(setting);
-    WeakenedEngine naive(victim, {});
+    WeakenedEngine naive(victim, {.activation_norm = base::parameters::largest_activation_norm});
     query(victim, naive, count);
     return naive.view();
 }

@@ -1,7 +1,7 @@
 // A modulus below the bound of ENC-4: products wrap, replies are right and pass the check, and
 // Charlie puts out something else than the model's answer without noticing.
 #include <algorithm>
-#include <numeric>
+#include <string>
 
 #include "experiments/attacks/measure.hpp"
 #include "experiments/attacks/runs.hpp"
@@ -11,7 +11,6 @@
 #include "optimized/base/hidden_widths.hpp"
 #include "optimized/engines/quantised_columns.hpp"
 #include "optimized/split/hidden_matrix.hpp"
-#include "slip/split.hpp"
 
 namespace slip::attacks {
 namespace {
@@ -21,7 +20,7 @@ TokenId best_of(const std::vector<float>& logits) {
 }
 
 /// A matrix of `n` columns and the fewest rows that a LLaMA may have, all of whose entries are 1 or
-/// -1: David's integers are 127 or -127, and their rows have the largest norm for their length.
+/// -1: rounded, they have the largest norm that a row of this length may have.
 void write_wide_checkpoint(const std::filesystem::path& folder, std::size_t n) {
     constexpr std::size_t hidden = 8;
     std::filesystem::create_directory(folder);
@@ -61,39 +60,41 @@ void write_wide_checkpoint(const std::filesystem::path& folder, std::size_t n) {
     writer.finish();
 }
 
-/// down_proj of a wide checkpoint, hidden. Its worst activations are its own rows, by
-/// Cauchy-Schwarz.
+/// down_proj of a wide checkpoint, of which Charlie keeps no component. Its worst activations are
+/// its own rows, by Cauchy-Schwarz.
 class WorstInputs {
 public:
-    explicit WorstInputs(std::size_t n)
-        : victim_(written(folder_.path() / "model", n), {}, "hidden"),
+    WorstInputs(std::size_t n, const std::string& set)
+        : victim_(written(folder_.path() / "model", n), {}, set),
           W_(weights_of({folder_.path() / "model"}, "model.layers.0.mlp.down_proj").cast<float>()),
-          group_(victim_.find("down_proj", 0).group),
-          model_{.n = n, .entries = {}, .row_scale = {}} {
+          place_(victim_.find("down_proj", 0)),
+          rows_(victim_.david().set().hides_weights ? hidden_rows(W_) : victim_.residual(place_)),
+          step_(victim_.david().set().hides_weights ? 1 : 65536) {
         columns_.assign(own(), view_of(W_));
-        model_.append(view_of(W_));
     }
 
     const Victim& victim() const { return victim_; }
-    std::size_t count() const { return model_.rows(); }
-    /// The greatest product over s / 2, beyond which it wraps (HIDE-5).
-    double reached() const {
+    std::size_t count() const { return static_cast<std::size_t>(rows_.rows()); }
+    std::size_t width() const { return static_cast<std::size_t>(rows_.cols()); }
+    /// The greatest product of what is sent.
+    std::int64_t largest() const {
         std::int64_t largest = 0;
         for (std::size_t c = 0; c < count(); ++c) {
             for (const std::int64_t y : products(c)) largest = std::max(largest, std::abs(y));
         }
-        return 2.0 * static_cast<double>(largest) /
-               static_cast<double>(base::hidden_width(model_.n).s);
+        return largest;
     }
     /// How many inputs have the right outputs in this session, bit by bit. Masks are fresh.
     std::uint64_t right_in(ProductSession& session) const {
         const std::size_t m = count();
         std::vector<float> output(m * m), expected(m);
         const base::MatrixView<float> outputs(output.data(), m, m);
-        session.engine().apply(group_, view_of(W_), {&outputs, 1});
+        session.engine().apply(place_.group, view_of(W_), {&outputs, 1});
         std::uint64_t right = 0;
         for (std::size_t c = 0; c < m; ++c) {
-            kernels::active().dequantise(products(c).data(), own().members[0].row_scale.data(),
+            std::vector<std::int64_t> y = products(c);
+            for (std::int64_t& product : y) product *= step_;
+            kernels::active().dequantise(y.data(), own().members[0].row_scale.data(),
                                          columns_.scale(c), m, expected.data());
             right += std::equal(expected.begin(), expected.end(), outputs.row(c).begin());
         }
@@ -105,25 +106,55 @@ private:
         write_wide_checkpoint(folder, n);
         return folder;
     }
-    const artifact::CharlieGroup& own() const { return victim_.charlie().groups()[group_]; }
-    /// W' times input c.
+    /// W'.
+    static Eigen::MatrixXd hidden_rows(const RowMajor& W) {
+        splitting::HiddenModel model{
+            .n = static_cast<std::size_t>(W.cols()), .entries = {}, .row_scale = {}};
+        model.append(view_of(W));
+        const auto entries = model.view();
+        Eigen::MatrixXd rows(W.rows(), W.cols());
+        for (Eigen::Index i = 0; i < rows.rows(); ++i) {
+            const auto row = entries.row(static_cast<std::size_t>(i));
+            for (Eigen::Index j = 0; j < rows.cols(); ++j) {
+                rows(i, j) = row[static_cast<std::size_t>(j)];
+            }
+        }
+        return rows;
+    }
+    const artifact::CharlieGroup& own() const { return victim_.charlie().groups()[place_.group]; }
+    /// Those of David's integers, or of W', with input c.
     std::vector<std::int64_t> products(std::size_t c) const {
         const auto q = columns_.values().row(c);
-        std::vector<std::int64_t> y;
-        for (std::size_t i = 0; i < count(); ++i) {
-            const auto row = model_.view().row(i);
-            y.push_back(std::inner_product(row.begin(), row.end(), q.begin(), std::int64_t{0}));
-        }
-        return y;
+        Eigen::VectorXd column(rows_.cols());
+        for (std::size_t j = 0; j < q.size(); ++j) column(static_cast<Eigen::Index>(j)) = q[j];
+        const Eigen::VectorXd y = rows_ * column;  // exact: below 2^53
+        return {y.begin(), y.end()};
     }
 
     testing::TemporaryDirectory folder_;
     Victim victim_;
     RowMajor W_;
-    base::GroupId group_;
-    splitting::HiddenModel model_;
+    Victim::Place place_;
+    Eigen::MatrixXd rows_;
+    std::int64_t step_;  // 2^t of the paper's split
     engines::QuantisedColumns columns_;
 };
+
+/// Masked with fresh masks, each of the worst inputs again and again. A product wraps beyond half
+/// of `modulus`, which notes call by `name`.
+Outcome decode_worst_inputs(const Setting& setting, const WorstInputs& worst, std::int64_t modulus,
+                            const std::string& name) {
+    ProductSession session(worst.victim());
+    const std::uint64_t repeats = setting.full ? 200 : 16, count = repeats * worst.count();
+    std::uint64_t right = 0;
+    for (std::uint64_t i = 0; i < repeats; ++i) right += worst.right_in(session);
+    const double reached =
+        200 * static_cast<double>(worst.largest()) / static_cast<double>(modulus);
+    return {static_cast<double>(right) / static_cast<double>(count), 0.5, count,
+            std::to_string(worst.width()) + " columns, " + std::to_string(repeats) +
+                " masks for each input: products reach " + figure(reached) + " % of " + name +
+                " / 2"};
+}
 
 }  // namespace
 
@@ -134,59 +165,26 @@ Outcome small_modulus_twin(const Setting& setting) {
     std::uint64_t right = 0;
     for (std::uint64_t i = 0; i < prompts; ++i) {
         const auto ids = random_prompt(victim.config(), 4, random);
-        WeakenedEngine wrapping(victim, {.mask = no_mask, .modulus = (std::int64_t{1} << 19) - 1});
+        WeakenedEngine wrapping(victim, {.mask = no_mask, .modulus = (std::int64_t{1} << 16) - 1});
         WeakenedEngine exact(victim, {.mask = no_mask});
         right += best_of(victim.logits(wrapping, ids)) == best_of(victim.logits(exact, ids));
     }
     return {static_cast<double>(right) / static_cast<double>(prompts), 0.5, prompts,
-            "L = 2^19 - 1 with the activations of the product's L"};
+            "L = 2^16 - 1 with the activations of the product's L"};
 }
 
-/// The longest rows and, by Cauchy-Schwarz, their worst activations: the rows themselves.
-Outcome small_modulus_product(const Setting&) {
-    constexpr std::size_t n = std::size_t{1} << 18;
-    const testing::TemporaryDirectory folder;
-    write_wide_checkpoint(folder / "model", n);
-    SplitOptions options;
-    options.out = folder / "split";
-    options.set = "paper";
-    split_checkpoint(folder / "model", options);
-    const api::SplitFiles files(options.out);
-    const kernels::OffloadedWeights weights = files.david().weights();
-    base::GroupId group = 0;
-    while (weights[group].cols() != n) ++group;  // down_proj
-    std::uint64_t right = 0;
-    std::int64_t largest = 0;
-    for (std::size_t i = 0; i < weights[group].rows(); ++i) {
-        const auto row = weights[group].row(i);
-        const std::vector<float> x(row.begin(), row.end());
-        engines::QuantisedColumns columns;
-        columns.assign(files.charlie().groups()[group], {x.data(), 1, n});
-        std::int64_t product = 0;
-        for (std::size_t j = 0; j < n; ++j) {
-            product += std::int64_t{row[j]} * columns.values().row(0)[j];
-        }
-        right += lift(embed(product)) == product;
-        largest = std::max(largest, product);
-    }
-    const std::uint64_t rows = weights[group].rows();
-    return {static_cast<double>(right) / static_cast<double>(rows), 0.5, rows,
-            "2^18 entries of 127 along the activations: products reach " +
-                std::to_string(200.0 * static_cast<double>(largest) / modulus).substr(0, 5) +
-                " % of L / 2"};
+/// Rows of 192 entries, all 125 or -125, are as long as the set allows. Beyond half of tau a
+/// product would wrap (MASK-8).
+Outcome small_modulus_product(const Setting& setting) {
+    const WorstInputs worst(192, std::string(paper_set.name));
+    return decode_worst_inputs(setting, worst, std::int64_t{1} << paper_set.lattice->tau_bits,
+                               "tau");
 }
 
+/// Beyond half of s a product would wrap (HIDE-5).
 Outcome small_modulus_hidden(const Setting& setting) {
     const std::size_t n = setting.full ? 6144 : 1536;
-    const WorstInputs worst(n);
-    ProductSession session(worst.victim());
-    const std::uint64_t repeats = setting.full ? 200 : 16, count = repeats * worst.count();
-    std::uint64_t right = 0;
-    for (std::uint64_t i = 0; i < repeats; ++i) right += worst.right_in(session);
-    return {static_cast<double>(right) / static_cast<double>(count), 0.5, count,
-            std::to_string(n) + " columns, " + std::to_string(repeats) +
-                " masks for each input: products reach " + figure(100 * worst.reached()) +
-                " % of s / 2"};
+    return decode_worst_inputs(setting, WorstInputs(n, "hidden"), base::hidden_width(n).s, "s");
 }
 
 }  // namespace slip::attacks

@@ -17,19 +17,13 @@ namespace {
 using Eigen::MatrixXi;
 
 constexpr base::GroupId group = 0;
-constexpr auto& lattice_set = base::parameters::paper_lattice;
 using Key = std::array<std::uint8_t, 32>;
 
-const base::parameters::ParameterSet& set() {
-    return *base::parameters::set_named("paper-lattice");
-}
-
-/// The activations of a prompt that the first group gets, n x tokens, within the set's norm.
+/// The activations of a prompt that the first group gets, n x tokens.
 MatrixXi activations(const Victim& victim, const std::vector<TokenId>& ids) {
     WeakenedEngine plain(victim, {.mask = no_mask});
     victim.logits(plain, ids);
-    constexpr double within = lattice_set.activation_norm / 32768.0;
-    return (columns_seen(plain.view(), group) * within).cast<int>();
+    return columns_seen(plain.view(), group).cast<int>();
 }
 
 /// What David sees: the prompt's columns under the first masks of a process with this key, each
@@ -46,8 +40,8 @@ std::vector<std::vector<std::uint8_t>> sent(protocol::LatticeStock& stock, const
             column[j] = static_cast<std::int16_t>(
                 q(static_cast<Eigen::Index>(j), static_cast<Eigen::Index>(columns.size())));
         }
-        columns.emplace_back(set().planes * n);
-        kernels::active().mask(column.data(), spent.mask.data(), n, set().planes,
+        columns.emplace_back(paper_set.planes * n);
+        kernels::active().mask(column.data(), spent.mask.data(), n, paper_set.planes,
                                columns.back().data());
     }
     return columns;
@@ -58,8 +52,8 @@ std::vector<std::vector<std::uint8_t>> sent(protocol::LatticeStock& stock, const
 int difference(const std::vector<std::uint8_t>& a, const std::vector<std::uint8_t>& b,
                std::size_t j) {
     constexpr int p = base::parameters::primes[0], p_2 = base::parameters::primes[1];
-    static_assert(p * p_2 > 4 * int{lattice_set.activation_norm});
-    const std::size_t n = a.size() / set().planes;
+    static_assert(p * p_2 > 4 * int{paper_set.lattice->activation_norm});
+    const std::size_t n = a.size() / paper_set.planes;
     int x = (a[j] - b[j] + p) % p;
     const int wanted = (a[n + j] - b[n + j] + p_2) % p_2;
     while (x % p_2 != wanted) x += p;
@@ -76,14 +70,14 @@ Outcome read_second_prompt(const Setting& setting, bool restored) {
 
     const kernels::GroupWeights& W_D = victim.weights()[group];
     protocol::LatticeStock::Seed seed{};
-    std::vector<std::uint8_t> hint(W_D.rows() * splitting::hint_row_bytes(set()));
-    splitting::compute_hint({set(), seed, W_D.cols()}, W_D, 1, hint);
+    std::vector<std::uint8_t> hint(W_D.rows() * splitting::hint_row_bytes(paper_set));
+    splitting::compute_hint({paper_set, seed, W_D.cols()}, W_D, 1, hint);
     Key key = drawn_bytes<Key>(random);
     const auto process = [&] {
         protocol::LatticeOptions options;
         options.ahead = false;
         options.keys.given_keys = key;
-        return protocol::LatticeStock(set(), seed, {{W_D.shape(), hint, {}}}, options);
+        return protocol::LatticeStock(paper_set, seed, {{W_D.shape(), hint, {}}}, options);
     };
     auto before = process();
     const auto first = sent(before, known);

@@ -4,7 +4,7 @@
 #include <Eigen/Core>
 #include <string>
 
-#include "experiments/attacks/attack.hpp"
+#include "experiments/attacks/victim.hpp"
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/split/decomposition.hpp"
 
@@ -49,7 +49,8 @@ using Splitter = SplitMatrix (*)(const Eigen::MatrixXd& W, std::size_t rank);
 SplitMatrix hidden_split(const Eigen::MatrixXd& W, std::size_t rank);
 
 inline SplitMatrix split_matrix(const Eigen::MatrixXd& W, std::size_t rank,
-                                const splitting::Method& method = {}) {
+                                splitting::Method method = {}) {
+    method.weight_norm = paper_set.lattice->weight_norm;
     const RowMajor weights = W.cast<float>();
     const auto n = static_cast<std::size_t>(W.cols());
     const auto split = splitting::decompose(view_of(weights), rank, "the matrix", method);

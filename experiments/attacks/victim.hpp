@@ -22,8 +22,10 @@
 
 namespace slip::attacks {
 
-/// Of the set `paper`, whose splits the twins work on.
-inline constexpr std::size_t planes = base::parameters::parameter_sets.front().planes;
+/// The set with the paper's split that the product offers; the twins work on its splits.
+inline constexpr const base::parameters::ParameterSet& paper_set =
+    *base::parameters::set_named("paper-lattice");
+inline constexpr std::size_t planes = paper_set.planes;
 inline constexpr std::uint64_t modulus = base::parameters::modulus(planes);
 
 using Clock = std::chrono::steady_clock;
@@ -54,7 +56,8 @@ using Tamper = std::function<void(base::GroupId group, std::span<std::int64_t> e
 /// A checkpoint, split as `slip split` does.
 class Victim {
 public:
-    Victim(const std::filesystem::path& model, const Plan& plan, const std::string& set = "paper");
+    Victim(const std::filesystem::path& model, const Plan& plan,
+           const std::string& set = std::string(paper_set.name));
 
     std::filesystem::path artifact() const { return folder_ / "split"; }
     const base::ModelConfig& config() const { return files_.config(); }

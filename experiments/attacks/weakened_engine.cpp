@@ -59,7 +59,8 @@ void WeakenedEngine::show(base::GroupId group, const engines::QuantisedColumns& 
 
 void WeakenedEngine::apply(base::GroupId group, MatrixView<const float> input,
                            std::span<const MatrixView<float>> outputs) {
-    const artifact::CharlieGroup& own = victim_.charlie().groups()[group];
+    artifact::CharlieGroup own = victim_.charlie().groups()[group];
+    own.activation_norm = rules_.activation_norm;
     const kernels::GroupWeights& W_D = victim_.weights()[group];
     engines::QuantisedColumns columns;
     columns.assign(own, input);

@@ -19,6 +19,9 @@ struct Weakened {
     Tamper tamper = {};
     /// Products are recovered mod this number, which may be too small for them.
     std::int64_t modulus = attacks::modulus;
+    /// Activations are quantised to this norm. That of the set, a seventh of the largest, leaves
+    /// room for the noise of lattice masks, which a protocol without masks has no use for.
+    std::int32_t activation_norm = paper_set.lattice->activation_norm;
 };
 
 /// A mask of zeros: the view is the activations, in the integers that the product masks.

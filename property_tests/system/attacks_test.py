@@ -63,6 +63,13 @@ class Attacks(SystemTest):
             self.assertLess(abs(float(deviations)), 5, twin)
             self.assertEqual(attack["paper"]["error"], 1)
 
+    def test_the_products_columns_run_the_sets_that_it_offers(self):
+        moduli = {"paper": 771400770593, "hidden": 175107974924611}  # paper-lattice's and hidden's
+        for attack in self.attacks:
+            if attack["name"] in ("wrong-replies", "composite-modulus"):
+                for column, L in moduli.items():
+                    self.assertIn(f"L = {L},", attack[column]["note"], attack["name"])
+
     def test_E_33_the_controls_fail_where_the_core_attackers_succeed(self):
         for attack in self.attacks:
             if attack["name"] in ("core-training", "core-from-logits"):
