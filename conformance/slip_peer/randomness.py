@@ -1,5 +1,6 @@
 """From a key or a seed to residues: the chapter randomness.md."""
 
+import functools
 import hashlib
 import struct
 
@@ -35,6 +36,8 @@ def word_size(modulus):
 def sample(modulus, pieces, count):
     """RAND-2: the first `count` residues of a stream of bytes, given in pieces."""
     e, w = word_size(modulus)
+    if w == 1:
+        return sample_bytes(modulus, pieces, count)
     residues, buffer, at = [], b"", 0
     pieces = iter(pieces)
     while len(residues) < count:
@@ -45,6 +48,23 @@ def sample(modulus, pieces, count):
         if word is not None:
             residues.append(word)
     return residues
+
+
+def sample_bytes(modulus, pieces, count):
+    """The same of words of one byte, many at a time."""
+    table, discarded = table_of_bytes(modulus)
+    residues, pieces = b"", iter(pieces)
+    while len(residues) < count:
+        residues += next(pieces).translate(table, discarded)
+    return list(residues[:count])
+
+
+@functools.cache
+def table_of_bytes(modulus):
+    """What becomes of each byte that is accepted, and the bytes that are discarded."""
+    accepted = [accept(word, word_size(modulus)[0], modulus) for word in range(256)]
+    return (bytes(residue or 0 for residue in accepted),
+            bytes(word for word in range(256) if accepted[word] is None))
 
 
 def accept(word, e, modulus):

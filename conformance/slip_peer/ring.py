@@ -84,7 +84,7 @@ def fault(column, primes):
     if len(column) % len(primes):
         return "a plane is cut"
     for number, (p, plane) in enumerate(zip(primes, planes(column, primes))):
-        if plane and max(plane) >= p:
+        if plane.translate(None, bytes(range(p))):  # a byte that is not below p is left
             row = next(row for row, r in enumerate(plane) if r >= p)
             return f"plane {number}, row {row}: {plane[row]} is not below {p}"
     return None
