@@ -42,11 +42,15 @@ class Programs:
                 return str(folder / name)
         raise NoProgram(f"no program '{name}' in {', '.join(map(str, places))}: {how}")
 
+    def is_configured(self, build):
+        """Whether its folder is there, with libtorch if it takes that: experiments/run begins without."""
+        cache = self.root / build["folder"] / "CMakeCache.txt"
+        return cache.is_file() and ("-DSLIP_SAFETY=ON" not in build["configure"]
+                                    or "\nSLIP_SAFETY:BOOL=ON\n" in cache.read_text())
+
     def commands_to_build(self, build, names):
-        folder = build["folder"]
-        configured = (self.root / folder / "CMakeCache.txt").is_file()
-        return ([] if configured else [build["configure"]]) + [
-            ["cmake", "--build", folder, "--target", *sorted(names)]]
+        return ([] if self.is_configured(build) else [build["configure"]]) + [
+            ["cmake", "--build", build["folder"], "--target", *sorted(names)]]
 
     def how_to_build(self, build, names):
         needs = f" (needs {build['packages']})" if "packages" in build else ""

@@ -5,6 +5,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from figures.restoration import STRATEGIES  # noqa: E402
 from harness import execution, results  # noqa: E402
 from harness.execution import Execution  # noqa: E402
 from harness.lists import BadList, Run, data_of, part_of, read_lists  # noqa: E402
+from harness.programs import Programs  # noqa: E402
 from harness.results import BadResult, parse_output, write_atomically  # noqa: E402
 
 # A program under measurement: notes that it was called, then does what its words say.
@@ -277,6 +279,19 @@ class Harness(SystemTest):
             for word in run.command:
                 if word.startswith("{root}/"):
                     self.assertTrue(pathlib.Path(word.replace("{root}", str(ROOT))).exists(), word)
+
+    def test_a_build_that_began_without_libtorch_is_configured_again(self):
+        root = self.folder / "root"
+        self.addCleanup(shutil.rmtree, root)
+        programs = Programs(root, ROOT / "experiments/programs.toml")
+        for build in programs.builds:
+            cache = root / build["folder"] / "CMakeCache.txt"
+            cache.parent.mkdir(parents=True)
+            for value in ("", "SLIP_SAFETY:BOOL=OFF\n", "SLIP_SAFETY:BOOL=ON\n"):
+                cache.write_text(f"# Cache\n{value}SLIP_TESTS:BOOL=OFF\n")
+                again = "-DSLIP_SAFETY=ON" in build["configure"] and "=ON" not in value
+                commands = programs.commands_to_build(build, {"slip"})
+                self.assertEqual(commands[:-1], [build["configure"]] if again else [], value)
 
     def test_every_figure_has_quick_runs(self):
         collection = Collection(ROOT / "experiments/runs/quick", self.folder / "none", True)
