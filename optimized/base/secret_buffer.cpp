@@ -8,7 +8,6 @@
 #include <limits>
 #include <mutex>
 #include <new>
-#include <vector>
 
 #include "optimized/base/secret_pages.hpp"
 
@@ -48,44 +47,37 @@ constexpr std::align_val_t alignment{64};
 
 namespace {
 
-/// Runs of every small number of pages, of both kinds. Never destroyed: secrets may outlive it.
+/// The pages of small secrets, of both kinds. Never destroyed: secrets may outlive it.
 class SharedMappings {
 public:
-    static constexpr std::size_t most_pages = 64;  // of a secret that shares a mapping
-
     static SharedMappings& instance() {
         static auto* const all = new SharedMappings;
         return *all;
     }
     void* take(std::size_t pages, Children children) {
         const std::lock_guard lock(mutex_);
-        return (children == Children::forget ? forget_ : remember_)[pages - 1].take();
+        return (children == Children::forget ? forget_ : remember_).take(pages);
     }
     void give_back(void* run, std::size_t pages) noexcept {
         const std::lock_guard lock(mutex_);
-        SecretRuns& forget = forget_[pages - 1];
-        (forget.has(run) ? forget : remember_[pages - 1]).give_back(run);
+        (forget_.has(run) ? forget_ : remember_).give_back(run, pages);
     }
 
 private:
     /// A child of a process in which another thread held the mutex would wait for it for ever.
     SharedMappings() {
-        for (std::size_t pages = 1; pages <= most_pages; ++pages) {
-            remember_.emplace_back(pages, Children::remember);
-            forget_.emplace_back(pages, Children::forget);
-        }
         ::pthread_atfork([] { instance().mutex_.lock(); }, [] { instance().mutex_.unlock(); },
                          [] { instance().begin_child(); });
     }
     void begin_child() noexcept {
-        for (SecretRuns& runs : remember_) runs.forget_locks();
-        for (SecretRuns& runs : forget_) runs.forget_locks();
+        remember_.forget_locks();
+        forget_.forget_locks();
         mutex_.unlock();
     }
 
     std::mutex mutex_;
-    std::vector<SecretRuns> remember_;
-    std::vector<SecretRuns> forget_;
+    SecretPages remember_{Children::remember};
+    SecretPages forget_{Children::forget};
 };
 
 std::size_t pages_of(std::size_t size) {
@@ -96,21 +88,21 @@ std::size_t pages_of(std::size_t size) {
 }  // namespace
 
 /// A page shared with anything else could be neither left out of core dumps nor locked alone. Small
-/// secrets share mappings with others of as many pages; locking comes last, since neighbours become
-/// one mapping only before they have pages.
+/// secrets share mappings.
 [[gnu::weak]] void* allocate_secret(std::size_t size, Children children) {
     const std::size_t pages = pages_of(size);
-    if (pages <= SharedMappings::most_pages) {
+    if (pages <= SecretPages::most_pages) {
         return SharedMappings::instance().take(pages, children);
     }
     void* const own = map_secret(pages * page_size(), children);
     keep_in_memory(own, pages * page_size());
+    provide_pages(own, pages * page_size());
     return own;
 }
 
 [[gnu::weak]] void free_secret(void* data, std::size_t size) noexcept {
     const std::size_t pages = (size + page_size() - 1) / page_size();
-    if (pages <= SharedMappings::most_pages) {
+    if (pages <= SecretPages::most_pages) {
         SharedMappings::instance().give_back(data, pages);
     } else {
         unmap_secret(data, pages * page_size());

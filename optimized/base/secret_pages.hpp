@@ -4,52 +4,61 @@
 #pragma once
 
 #include <cstddef>
-#include <iterator>
-#include <map>
+#include <cstdint>
 #include <vector>
 
 #include "optimized/base/secret_buffer.hpp"
 
 namespace slip::base {
 
-/// Runs of so many pages each, of one kind. Not for several threads at once.
-class SecretRuns {
+/// Runs of pages, of one kind. A stock that gives up masks of one size and makes others gets the
+/// same pages again: to have new ones from the system takes longer than making masks. Not for
+/// several threads at once.
+class SecretPages {
 public:
-    SecretRuns(std::size_t pages, Children children) : pages_(pages), children_(children) {}
+    static constexpr std::size_t most_pages = 64;  // of a run
 
-    /// A run of zeros. Throws std::bad_alloc.
-    void* take();
+    explicit SecretPages(Children children) : children_(children) {}
+
+    /// A run of so many pages, zeros. Throws std::bad_alloc. Requires: 1 <= pages <= most_pages.
+    void* take(std::size_t pages);
     bool has(void* run) const;
-    /// Requires: `run` came from take(), and is zeros again.
-    void give_back(void* run) noexcept;
+    /// Requires: `run` came from take() with as many pages, and is zeros again.
+    void give_back(void* run, std::size_t pages) noexcept;
     /// In a forked child, which inherits no locks: runs are locked as they are taken from here on.
     void forget_locks() noexcept;
 
 private:
     /// A mapping that is divided into runs.
     struct Chunk {
-        std::size_t runs = 0;
-        std::size_t taken = 0;
-        bool locked = false;  // as a whole; otherwise each run is while it is taken
+        std::byte* start;
+        std::vector<std::uint8_t> taken;  // for each page, 1 or 0
+        std::size_t pages_taken;
+        std::size_t longest;  // no longer run of it is free
+        bool locked;          // as a whole; otherwise each run is while it is taken
     };
-    using Chunks = std::map<void*, Chunk>;
+    using Chunks = std::vector<Chunk>;  // in the order of their addresses
 
-    std::size_t run_size() const;
-    void add_chunk();
-    Chunks::iterator chunk_of(void* run) { return std::prev(chunks_.upper_bound(run)); }
-    void drop(Chunks::iterator chunk) noexcept;
+    void* take_from(Chunk& chunk, std::size_t pages);
+    std::size_t add_chunk();
+    std::size_t index_of(const void* run) const;
+    bool too_many_free(const Chunk& chunk) const;
+    void drop_free_chunks() noexcept;
 
-    std::size_t pages_;
     Children children_;
     Chunks chunks_;
-    std::vector<void*> free_;  // has room for every run, so that give_back() allocates nothing
+    std::size_t next_ = 0;  // the chunk that a run was taken from last
+    std::size_t pages_ = 0, pages_taken_ = 0, chunks_free_ = 0;
 };
 
 std::size_t page_size();
 
 /// `size` bytes of whole pages, zeros, in no core dump, and for children as is said; not locked.
-/// Throws std::bad_alloc.
+/// What has the size of huge pages lies on them, where the system has them. Throws std::bad_alloc.
 void* map_secret(std::size_t size, Children children);
 void unmap_secret(void* pages, std::size_t size) noexcept;
+
+/// Has the system provide pages that will all be written, at once and not one by one.
+void provide_pages(void* pages, std::size_t size) noexcept;
 
 }  // namespace slip::base
