@@ -17,8 +17,8 @@ PORTABLE, AVX2, AVX512 = (("portable", "mask", "n=22 planes=1", "mask"),
                           ("avx512", "mask", "n=37 planes=1", "mask"))
 FRAMES = [("portable", "gemm", "m=5 n=37 b=1 planes=1", "multiply_vectors<4ul, 1ul>"),
           ("avx2", "gemm", "m=3 n=5 b=1 planes=4", "gemm"),
-          ("avx512", "gemm", "m=3 n=5 b=1 planes=4", "multiply_block")]
-CALLS = [FRAMES[0], (*FRAMES[1][:3], "multiply_block"), FRAMES[2]]
+          ("avx512", "gemm", "m=3 n=5 b=1 planes=4", "multiply_block<4ul>")]
+CALLS = [FRAMES[0], (*FRAMES[1][:3], "multiply_block<4ul>"), FRAMES[2]]
 FIRST, RETURN = r"test +rcx,rcx|cmp +rdx,0xf\b", r"\tret"
 PANEL = "avx2", "multiply_panel_by_2", "steps=1", "multiply_panel_by_2"
 WIPE = r"call +[0-9a-f]+ <slip::base::wipe[^\n]*"

@@ -112,22 +112,24 @@ def panel(image, run, backend, function, vectors, steps):
             run.expect(run.output(out + 4 * (16 * v + r), 32), expected, 32, f"sums[{v}][{r}]")
 
 
-def panel_of_bytes(image, run, backend, function, steps):
+def panel_of_bytes(image, run, backend, planes, steps):
     """AVX-512: sums[l][r] += sum_j w[r][j] x_l[j] in 32 bits; w [steps][64][4]. What the sums were is
     a sum of products before."""
     run.sum_products()
     w_at, elements = run.array("w", steps * 256, 8, *WEIGHT)
-    w, planes, x = operands(run, elements), [], []
+    w, x, pointers = operands(run, elements), [], b""
     part = Part("value", lambda v: z3.ZeroExt(56, v), (0, 255))
-    for l in range(4):
+    for l in range(planes):
         where, elements = run.array(f"x{l}", steps * 4, 8, parts=[part])
-        planes.append(where)
+        pointers += where.to_bytes(8, "little")
         x.append(operands(run, elements))
-    out = run.room(4 * 256, 4)
-    run.machine.store(out, [0] * 1024)
+    x_at, out = run.room(8 * planes, 8), run.room(256 * planes, 4)
+    run.machine.store(x_at, list(pointers))
+    run.machine.store(out, [0] * 256 * planes)
     for _ in range(2):  # the second adds to what the first left
-        run.machine.call(f"{SPACE}{backend}::{function}", [w_at, *planes, steps, out, w_at, 0])
-    for l in range(4):
+        run.machine.call(f"{SPACE}{backend}::multiply_panel<{planes}ul>",
+                         [w_at, x_at, steps, out, w_at, 0])
+    for l in range(planes):
         for r in range(64):
             expected = sum_of([(w[(step * 64 + r) * 4 + d], x[l][4 * step + d])
                                for step in range(steps) for d in range(4)] * 2, 32)

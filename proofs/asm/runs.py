@@ -84,15 +84,16 @@ def add_products(add):
     for steps in (1, 3):
         add("avx2", "multiply_panel_by_2", f"steps={steps}", linear.panel, "multiply_panel_by_2", 2, steps)
         add("avx2", "multiply_panel_by_4", f"steps={steps}", linear.panel, "multiply_panel_by_4", 4, steps)
-        add("avx512", "multiply_panel", f"steps={steps}", linear.panel_of_bytes, "multiply_panel", steps)
+        for planes in (1, 4, 5):
+            add("avx512", "multiply_panel", f"steps={steps} planes={planes}", linear.panel_of_bytes, planes, steps)
     sizes = {"portable": ((3, 5, 1, 4), (5, 6, 2, 3), (5, 37, 1, 7), (5, 37, 1, 4),
                           (5, 37, 1, 1), (1, 517, 1, 2)),
              "avx2": ((3, 5, 1, 4), (5, 6, 2, 3), (34, 5, 1, 7), (3, 5, 33, 4), (17, 517, 1, 2)),
-             "avx512": ((3, 5, 1, 4), (5, 6, 2, 3), (130, 5, 1, 7), (3, 5, 17, 4))}
+             "avx512": ((3, 5, 1, 4), (3, 5, 1, 5), (5, 6, 2, 3), (130, 5, 1, 7), (3, 5, 17, 4))}
     for backend, of in sizes.items():
         for m, n, b, planes in of:
             add(backend, "gemm", f"m={m} n={n} b={b} planes={planes}", linear.gemm, m, n, b, planes)
-        for m, n, b, plane in ((3, 5, 2, 5), (1, 517, 1, 1)):
+        for m, n, b, plane in ((3, 5, 1, 2), (3, 5, 2, 5), (1, 517, 1, 1)):
             add(backend, "gemm_plane", f"m={m} n={n} b={b} plane={plane}", linear.gemm, m, n, b, 1,
                 None, None, plane)
     for backend, m, b, planes in (("portable", 3, 1, 2), ("avx2", 17, 2, 2), ("avx512", 65, 2, 1)):

@@ -1,5 +1,6 @@
 // Y = W X mod L (LIN-1, MASK-3) from packed weights: every panel of W meets the planes of X, four
-// at a time; each output is reduced once per block.
+// at a time, or all five of a column of paper-lattice, or the one of a hidden matrix; each output
+// is reduced once per block.
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/kernels/leaf/avx512/layout.hpp"
 #include "optimized/kernels/leaf/avx512/linear_panel.hpp"
@@ -52,45 +53,47 @@ struct Block {
     std::size_t m, n, j, width, first, count, planes, offset;
 };
 
-/// sums = the products of a panel and four planes, whose columns are `width`.
-void multiply(const std::int8_t* w, const Planes& x, std::size_t width, std::int32_t* sums,
-              Ahead ahead) {
+/// sums = the products of a panel and some planes, whose columns are `width`.
+template <std::size_t planes>
+void multiply(const std::int8_t* w, const std::uint8_t* const* x, std::size_t width,
+              std::int32_t* sums, Ahead ahead) {
     const std::size_t steps = width / step_columns, rest = width % step_columns;
-    __builtin_memset(sums, 0, 4 * panel_rows * sizeof *sums);
-    multiply_panel(w, x, steps, sums, ahead);
+    __builtin_memset(sums, 0, planes * panel_rows * sizeof *sums);
+    multiply_panel<planes>(w, x, steps, sums, ahead);
     if (rest == 0) return;
-    std::uint8_t last[4][step_columns] = {};
-    for (std::size_t j = 0; j < rest; ++j) {
-        last[0][j] = x.a[step_columns * steps + j];
-        last[1][j] = x.b[step_columns * steps + j];
-        last[2][j] = x.c[step_columns * steps + j];
-        last[3][j] = x.d[step_columns * steps + j];
+    std::uint8_t last[planes][step_columns] = {};
+    const std::uint8_t* of_last[planes];
+    for (std::size_t l = 0; l < planes; ++l) {
+        for (std::size_t j = 0; j < rest; ++j) last[l][j] = x[l][step_columns * steps + j];
+        of_last[l] = last[l];
     }
-    multiply_panel(w + steps * step_bytes, {last[0], last[1], last[2], last[3]}, 1, sums, ahead);
+    multiply_panel<planes>(w + steps * step_bytes, of_last, 1, sums, ahead);
     base::wipe(last, sizeof last);
 }
 
-/// Y += the block's part of W X; sets Y if j = 0. `x` and `y` are the first of its planes. Each
-/// four planes ask for their share of the next panel, which so arrives from memory while this one
-/// is multiplied.
+/// Y += the block's part of W X, so many planes at a time; sets Y if j = 0. `x` and `y` are the
+/// first of its planes. Each pass over a panel asks for its share of the next one, which so arrives
+/// from memory while this one is multiplied.
+template <std::size_t planes>
 void multiply_block(const Block& block, const std::uint8_t* x, std::uint8_t* y) {
     const std::size_t steps = steps_of(block.width);
     const std::size_t panel_bytes = steps_of(block.n) * step_bytes;
-    const std::size_t fours = (block.count + 3) / 4;
-    const std::size_t stride = (step_bytes + fours - 1) / fours;
-    alignas(64) std::int32_t sums[4 * panel_rows];
+    // Of one or of five planes there are no more than these.
+    const std::size_t passes = planes == 4 ? (block.count + 3) / 4 : 1;
+    const std::size_t stride = (step_bytes + passes - 1) / passes;
+    alignas(64) std::int32_t sums[planes * panel_rows];
     for (std::size_t row = 0; row < block.m; row += panel_rows) {
         const std::int8_t* const w =
             block.packed + row / panel_rows * panel_bytes + block.j / step_columns * step_bytes;
-        const std::int8_t* ahead = w + (fours == 1 ? ahead_of_one : panel_bytes);
-        for (std::size_t v = 0; v < block.count; v += 4, ahead += steps * stride) {
-            // Of fewer than four planes, the last is multiplied more than once.
-            const auto plane = [&](std::size_t l) {
-                return x + least(v + l, block.count - 1) * block.n + block.j;
-            };
-            multiply(w, {plane(0), plane(1), plane(2), plane(3)}, block.width, sums,
-                     {ahead, stride});
-            for (std::size_t l = 0; l < least(4, block.count - v); ++l) {
+        const std::int8_t* ahead = w + (passes == 1 ? ahead_of_one : panel_bytes);
+        for (std::size_t v = 0; v < block.count; v += planes, ahead += steps * stride) {
+            // Of fewer planes, the last is multiplied more than once.
+            const std::uint8_t* of_pass[planes];
+            for (std::size_t l = 0; l < planes; ++l) {
+                of_pass[l] = x + least(v + l, block.count - 1) * block.n + block.j;
+            }
+            multiply<planes>(w, of_pass, block.width, sums, {ahead, stride});
+            for (std::size_t l = 0; l < least(planes, block.count - v); ++l) {
                 finish(sums + l * panel_rows, least(panel_rows, block.m - row), block.j == 0,
                        moduli[block.offset + (block.first + v + l) % block.planes],
                        y + (v + l) * block.m + row);
@@ -111,8 +114,11 @@ void multiply_block(const Block& block, const std::uint8_t* x, std::uint8_t* y) 
         const std::size_t passes = (b * planes - v + block_planes - 1) / block_planes;
         count = least(((b * planes - v + passes - 1) / passes + 3) / 4 * 4, b * planes - v);
         for (std::size_t j = 0; j == 0 || j < n; j += width) {
-            multiply_block({raw(packed), m, n, j, least(width, n - j), v, count, planes, offset},
-                           x + v * n, y + v * m);
+            const Block block{raw(packed), m, n, j, least(width, n - j), v, count, planes, offset};
+            const auto product = count == 1   ? multiply_block<1>
+                                 : count == 5 ? multiply_block<5>
+                                              : multiply_block<4>;
+            product(block, x + v * n, y + v * m);
         }
     }
 }

@@ -1,4 +1,4 @@
-// The micro-kernel under every product with packed weights: a panel of W meets four planes of X.
+// The micro-kernel under every product with packed weights: a panel of W meets the planes of X.
 // g++ 12 keeps an array of accumulators in memory, so each has a name.
 #include "optimized/kernels/leaf/avx512/linear_panel.hpp"
 
@@ -14,93 +14,119 @@ namespace {
     return _mm512_set1_epi32(four);
 }
 
-/// The weights of 16 rows and 4 columns; as many are asked for, into the second-level cache, which
-/// makes the product of one column faster than the first.
-[[gnu::always_inline]] inline __m512i weights(const std::int8_t* w, const std::int8_t* ahead) {
+/// 16 rows and 4 columns of a panel, or their sums, four times.
+struct Rows {
+    __m512i a, b, c, d;
+};
+
+/// A step's weights; as many are asked for, into the second-level cache, which makes the product of
+/// one column faster than the first.
+[[gnu::always_inline]] inline Rows weights(const std::int8_t* w, const std::int8_t* ahead) {
     constexpr int second_level = 2;  // as __builtin_prefetch names it
-    __builtin_prefetch(ahead, 0, second_level);
-    return _mm512_loadu_si512(w);
+    for (std::size_t i = 0; i < step_bytes; i += 64) {
+        __builtin_prefetch(ahead + i, 0, second_level);
+    }
+    return {_mm512_loadu_si512(w), _mm512_loadu_si512(w + 64), _mm512_loadu_si512(w + 128),
+            _mm512_loadu_si512(w + 192)};
 }
 
-/// sum[r] += sum_{d < 4} x[d] w[r][d], unsigned by signed, without saturation.
-[[gnu::always_inline]] inline void add(__m512i& sum, __m512i x, __m512i w) {
-    sum = _mm512_dpbusd_epi32(sum, x, w);
+[[gnu::always_inline]] inline Rows load(const std::int32_t* sums) {
+    return {_mm512_loadu_si512(sums), _mm512_loadu_si512(sums + 16), _mm512_loadu_si512(sums + 32),
+            _mm512_loadu_si512(sums + 48)};
 }
 
-/// The sums of 64 rows, a letter for 16 of them, over 4 planes.
-struct Sums {
-    __m512i a0, b0, c0, d0, a1, b1, c1, d1, a2, b2, c2, d2, a3, b3, c3, d3;
+[[gnu::always_inline]] inline void store(std::int32_t* sums, const Rows& own) {
+    _mm512_storeu_si512(sums, own.a);
+    _mm512_storeu_si512(sums + 16, own.b);
+    _mm512_storeu_si512(sums + 32, own.c);
+    _mm512_storeu_si512(sums + 48, own.d);
+}
+
+/// sums[r] += sum_{d < 4} x[d] w[r][d], unsigned by signed, without saturation.
+[[gnu::always_inline]] inline void add(Rows& sums, const std::uint8_t* x, const Rows& w) {
+    const __m512i four = broadcast(x);
+    sums.a = _mm512_dpbusd_epi32(sums.a, four, w.a);
+    sums.b = _mm512_dpbusd_epi32(sums.b, four, w.b);
+    sums.c = _mm512_dpbusd_epi32(sums.c, four, w.c);
+    sums.d = _mm512_dpbusd_epi32(sums.d, four, w.d);
+}
+
+/// The sums of each plane have a name.
+template <std::size_t planes>
+struct Sums;
+
+template <>
+struct Sums<1> {
+    Rows of_0;
+
+    [[gnu::always_inline]] explicit Sums(const std::int32_t* sums) : of_0(load(sums)) {}
+    [[gnu::always_inline]] void add_step(const std::uint8_t* const* x, std::size_t j,
+                                         const Rows& w) {
+        add(of_0, x[0] + j, w);
+    }
+    [[gnu::always_inline]] void store_all(std::int32_t* sums) const { store(sums, of_0); }
+};
+
+template <>
+struct Sums<4> {
+    Rows of_0, of_1, of_2, of_3;
 
     [[gnu::always_inline]] explicit Sums(const std::int32_t* sums)
-        : a0(_mm512_loadu_si512(sums)),
-          b0(_mm512_loadu_si512(sums + 16)),
-          c0(_mm512_loadu_si512(sums + 32)),
-          d0(_mm512_loadu_si512(sums + 48)),
-          a1(_mm512_loadu_si512(sums + 64)),
-          b1(_mm512_loadu_si512(sums + 80)),
-          c1(_mm512_loadu_si512(sums + 96)),
-          d1(_mm512_loadu_si512(sums + 112)),
-          a2(_mm512_loadu_si512(sums + 128)),
-          b2(_mm512_loadu_si512(sums + 144)),
-          c2(_mm512_loadu_si512(sums + 160)),
-          d2(_mm512_loadu_si512(sums + 176)),
-          a3(_mm512_loadu_si512(sums + 192)),
-          b3(_mm512_loadu_si512(sums + 208)),
-          c3(_mm512_loadu_si512(sums + 224)),
-          d3(_mm512_loadu_si512(sums + 240)) {}
-
-    /// Adds the products of a step, whose columns of the planes are x0 to x3.
-    [[gnu::always_inline]] void add_step(__m512i x0, __m512i x1, __m512i x2, __m512i x3,
-                                         const std::int8_t* w, const std::int8_t* ahead) {
-        const __m512i a = weights(w, ahead), b = weights(w + 64, ahead + 64);
-        const __m512i c = weights(w + 128, ahead + 128), d = weights(w + 192, ahead + 192);
-        add(a0, x0, a);
-        add(b0, x0, b);
-        add(c0, x0, c);
-        add(d0, x0, d);
-        add(a1, x1, a);
-        add(b1, x1, b);
-        add(c1, x1, c);
-        add(d1, x1, d);
-        add(a2, x2, a);
-        add(b2, x2, b);
-        add(c2, x2, c);
-        add(d2, x2, d);
-        add(a3, x3, a);
-        add(b3, x3, b);
-        add(c3, x3, c);
-        add(d3, x3, d);
+        : of_0(load(sums)),
+          of_1(load(sums + panel_rows)),
+          of_2(load(sums + 2 * panel_rows)),
+          of_3(load(sums + 3 * panel_rows)) {}
+    [[gnu::always_inline]] void add_step(const std::uint8_t* const* x, std::size_t j,
+                                         const Rows& w) {
+        add(of_0, x[0] + j, w);
+        add(of_1, x[1] + j, w);
+        add(of_2, x[2] + j, w);
+        add(of_3, x[3] + j, w);
     }
-    [[gnu::always_inline]] void store(std::int32_t* sums) const {
-        _mm512_storeu_si512(sums, a0);
-        _mm512_storeu_si512(sums + 16, b0);
-        _mm512_storeu_si512(sums + 32, c0);
-        _mm512_storeu_si512(sums + 48, d0);
-        _mm512_storeu_si512(sums + 64, a1);
-        _mm512_storeu_si512(sums + 80, b1);
-        _mm512_storeu_si512(sums + 96, c1);
-        _mm512_storeu_si512(sums + 112, d1);
-        _mm512_storeu_si512(sums + 128, a2);
-        _mm512_storeu_si512(sums + 144, b2);
-        _mm512_storeu_si512(sums + 160, c2);
-        _mm512_storeu_si512(sums + 176, d2);
-        _mm512_storeu_si512(sums + 192, a3);
-        _mm512_storeu_si512(sums + 208, b3);
-        _mm512_storeu_si512(sums + 224, c3);
-        _mm512_storeu_si512(sums + 240, d3);
+    [[gnu::always_inline]] void store_all(std::int32_t* sums) const {
+        store(sums, of_0);
+        store(sums + panel_rows, of_1);
+        store(sums + 2 * panel_rows, of_2);
+        store(sums + 3 * panel_rows, of_3);
+    }
+};
+
+template <>
+struct Sums<5> {
+    Sums<4> of_four;
+    Rows of_4;
+
+    [[gnu::always_inline]] explicit Sums(const std::int32_t* sums)
+        : of_four(sums), of_4(load(sums + 4 * panel_rows)) {}
+    [[gnu::always_inline]] void add_step(const std::uint8_t* const* x, std::size_t j,
+                                         const Rows& w) {
+        of_four.add_step(x, j, w);
+        add(of_4, x[4] + j, w);
+    }
+    [[gnu::always_inline]] void store_all(std::int32_t* sums) const {
+        of_four.store_all(sums);
+        store(sums + 4 * panel_rows, of_4);
     }
 };
 
 }  // namespace
 
-[[gnu::noinline]] void multiply_panel(const std::int8_t* w, Planes x, std::size_t steps,
-                                      std::int32_t* sums, Ahead ahead) {
-    Sums sum(sums);
-    for (; steps > 0; --steps, w += 256, ahead.at += ahead.stride) {
-        sum.add_step(broadcast(x.a), broadcast(x.b), broadcast(x.c), broadcast(x.d), w, ahead.at);
-        x = {x.a + 4, x.b + 4, x.c + 4, x.d + 4};
+template <std::size_t planes>
+[[gnu::noinline]] void multiply_panel(const std::int8_t* w, const std::uint8_t* const* x,
+                                      std::size_t steps, std::int32_t* sums, Ahead ahead) {
+    Sums<planes> all(sums);
+    for (std::size_t j = 0; j < steps * step_columns; j += step_columns, w += step_bytes) {
+        all.add_step(x, j, weights(w, ahead.at));
+        ahead.at += ahead.stride;
     }
-    sum.store(sums);
+    all.store_all(sums);
 }
+
+template void multiply_panel<1>(const std::int8_t*, const std::uint8_t* const*, std::size_t,
+                                std::int32_t*, Ahead);
+template void multiply_panel<4>(const std::int8_t*, const std::uint8_t* const*, std::size_t,
+                                std::int32_t*, Ahead);
+template void multiply_panel<5>(const std::int8_t*, const std::uint8_t* const*, std::size_t,
+                                std::int32_t*, Ahead);
 
 }  // namespace slip::kernels::avx512

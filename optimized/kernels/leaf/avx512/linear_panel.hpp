@@ -13,14 +13,10 @@ struct Ahead {
     std::size_t stride;
 };
 
-/// Four planes of bytes.
-struct Planes {
-    const std::uint8_t *a, *b, *c, *d;
-};
-
-/// sums[l][r] += sum_j w[r][j] x_l[j] for the 64 rows of one panel and 4 planes. `steps` steps of 4
-/// columns; w: [steps][64][4].
-void multiply_panel(const std::int8_t* w, Planes x, std::size_t steps, std::int32_t* sums,
-                    Ahead ahead);
+/// sums[l][r] += sum_j w[r][j] x_l[j] for the 64 rows of one panel and the planes x[0], x[1], ...:
+/// 1, 4 or 5 of them. `steps` steps of 4 columns; w: [steps][64][4].
+template <std::size_t planes>
+void multiply_panel(const std::int8_t* w, const std::uint8_t* const* x, std::size_t steps,
+                    std::int32_t* sums, Ahead ahead);
 
 }  // namespace slip::kernels::avx512
