@@ -199,7 +199,7 @@ def up_to_2_63(W_int, activation_norm):
 
 
 def answer_whatever_fits(original):
-    """PARAM-3 without its last sentence. A message that should be refused gets an answer that takes no time."""
+    """PARAM-3 without its last sentence. What should be refused gets an answer that takes no time."""
     def answer_apply(self, frame):
         answer = original(self, frame)
         return {"type": "READY"} if answer == session.refuse(wire.MALFORMED) else answer

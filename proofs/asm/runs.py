@@ -85,7 +85,8 @@ def add_products(add):
         add("avx2", "multiply_panel_by_2", f"steps={steps}", linear.panel, "multiply_panel_by_2", 2, steps)
         add("avx2", "multiply_panel_by_4", f"steps={steps}", linear.panel, "multiply_panel_by_4", 4, steps)
         for planes in (1, 4, 5):
-            add("avx512", "multiply_panel", f"steps={steps} planes={planes}", linear.panel_of_bytes, planes, steps)
+            add("avx512", "multiply_panel", f"steps={steps} planes={planes}", linear.panel_of_bytes, planes,
+                steps)
     sizes = {"portable": ((3, 5, 1, 4), (5, 6, 2, 3), (5, 37, 1, 7), (5, 37, 1, 4),
                           (5, 37, 1, 1), (1, 517, 1, 2)),
              "avx2": ((3, 5, 1, 4), (5, 6, 2, 3), (34, 5, 1, 7), (3, 5, 33, 4), (17, 517, 1, 2)),
