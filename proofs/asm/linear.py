@@ -95,7 +95,7 @@ def columns_of_bytes(run, name, n, primes, count, part=whole):
 
 # --- products with packed weights ----------------------------------------------------------------
 
-def panel(image, run, backend, function, vectors, steps):
+def steps_of_pairs(image, run, backend, vectors, steps):
     """AVX2: sums[v][r] = sum_j w[r][j] vector_v[j] in 32 bits; w [steps][16][2]."""
     run.sum_products()
     w_at, elements = run.array("w", steps * 32, 8, *WEIGHT)
@@ -104,7 +104,7 @@ def panel(image, run, backend, function, vectors, steps):
     x_at, elements = run.array("x", vectors * stride, 16, parts=[part])
     x = operands(run, elements)
     out = run.room(4 * vectors * 16, 4)
-    run.machine.call(f"{SPACE}{backend}::{function}", [w_at, x_at, stride, steps, out])
+    run.machine.call(f"{SPACE}{backend}::multiply_steps<{vectors}ul>", [w_at, x_at, stride, steps, out])
     for v in range(vectors):
         for r in range(16):
             expected = sum_of([(w[(step * 16 + r) * 2 + d], x[v * stride + 2 * step + d])

@@ -27,7 +27,7 @@ MUTANTS = [
     ("avx512", "expand", "blocks=3", "expand", "vaesenclast", "vaesenc"),
     ("avx512", "expand", "blocks=3", "expand", r"(vaesenc )(.*),(zmm\d+)", r"vmovdqa64 \2"),
     ("avx512", "aes256_schedule", "", "aes256_schedule", r"(vaeskeygenassist .*,)0x20", r"\g<1>0x21"),
-    ("avx2", "multiply_panel_by_2", "steps=3", "multiply_panel_by_2", "vpaddd", "vpsubd"),
+    ("avx2", "multiply_steps", "steps=3 vectors=2", "multiply_steps<2ul>", "vpaddd", "vpsubd"),
     ("avx512", "multiply_panel", "steps=1 planes=5", "multiply_panel<5ul>", "vpdpbusd", "vpdpwssd"),
     ("portable", "gemm", "m=3 n=5 b=1 planes=4", "finish", r"(shr +\w+,)0x27", r"\g<1>0x26"),
     ("avx2", "gemm", "m=3 n=5 b=1 planes=4", "finish_plane", r"(vpsrlq +.*,)0x27", r"\g<1>0x26"),

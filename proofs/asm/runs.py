@@ -82,8 +82,9 @@ def add_products(add):
         for most, n, b, planes in ((70, 70, 2, 1), (5, 3, 2, 7)):
             add(backend, "combine", f"n={n} b={b} planes={planes}", linear.combine, most, n, b, planes)
     for steps in (1, 3):
-        add("avx2", "multiply_panel_by_2", f"steps={steps}", linear.panel, "multiply_panel_by_2", 2, steps)
-        add("avx2", "multiply_panel_by_4", f"steps={steps}", linear.panel, "multiply_panel_by_4", 4, steps)
+        for vectors in (1, 2, 3, 4):
+            add("avx2", "multiply_steps", f"steps={steps} vectors={vectors}", linear.steps_of_pairs, vectors,
+                steps)
         for planes in (1, 4, 5):
             add("avx512", "multiply_panel", f"steps={steps} planes={planes}", linear.panel_of_bytes, planes,
                 steps)

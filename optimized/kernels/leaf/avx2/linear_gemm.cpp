@@ -93,11 +93,7 @@ void multiply_panel(const std::int8_t* w, const std::int16_t* vectors, std::size
     __builtin_memset(sums, 0, sizeof sums);
     for (; steps > 0; w += most * step_bytes, vectors += most * step_columns) {
         const std::size_t count = least(most, steps);
-        if constexpr (Vectors == 4) {
-            multiply_panel_by_4(w, vectors, stride, count, partial[0]);
-        } else {
-            multiply_panel_by_2(w, vectors, stride, count, partial[0]);
-        }
+        multiply_steps<Vectors>(w, vectors, stride, count, partial[0]);
         for (std::size_t v = 0; v < Vectors; ++v) {
             for (std::size_t r = 0; r < panel_rows; ++r) sums[v][r] += partial[v][r];
         }
@@ -147,16 +143,16 @@ void finish_plane(const std::int64_t* sums, std::size_t rows, bool first_block, 
     base::wipe(bytes, sizeof bytes);
 }
 
-/// Y for one panel of one block and `count` vectors, at most `Vectors`.
+/// Y for one panel of one block and some vectors.
 template <std::size_t Vectors>
-void multiply_pass(const Block& block, std::size_t panel, std::size_t vector, std::size_t count,
+void multiply_pass(const Block& block, std::size_t panel, std::size_t vector,
                    const std::int16_t* joined) {
     const std::size_t row = panel * panel_rows;
     const std::size_t first_step = panel * steps_of(block.n) + block.j / step_columns;
     std::int64_t sums[Vectors][panel_rows];
-    multiply_panel(block.packed + first_step * step_bytes, joined, count == 1 ? 0 : block.stride(),
+    multiply_panel(block.packed + first_step * step_bytes, joined, block.stride(),
                    steps_of(block.width), sums);
-    for (std::size_t v = 0; v < count; ++v) {
+    for (std::size_t v = 0; v < Vectors; ++v) {
         const std::size_t plane = block.offset + block.first_plane(vector + v);
         std::uint8_t* const y = block.y + block.at(vector + v) * block.m + row;
         const std::size_t rows = least(panel_rows, block.m - row);
@@ -175,13 +171,12 @@ void multiply_block(const Block& block, std::size_t first, std::size_t count,
         join_planes(block, first + v, joined + v * block.stride());
     }
     for (std::size_t panel = 0; panel < panels_of(block.m); ++panel) {
-        std::size_t v = 0;
-        for (; v + 4 <= count; v += 4) {
-            multiply_pass<4>(block, panel, first + v, 4, joined + v * block.stride());
-        }
-        for (; v < count; v += 2) {
-            multiply_pass<2>(block, panel, first + v, least(2, count - v),
-                             joined + v * block.stride());
+        for (std::size_t v = 0; v < count; v += 4) {
+            const auto pass = count - v == 1   ? multiply_pass<1>
+                              : count - v == 2 ? multiply_pass<2>
+                              : count - v == 3 ? multiply_pass<3>
+                                               : multiply_pass<4>;
+            pass(block, panel, first + v, joined + v * block.stride());
         }
     }
     // The columns may be masks (MASK-3), which leave no trace (MASK-6).

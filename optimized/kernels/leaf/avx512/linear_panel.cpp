@@ -51,62 +51,30 @@ struct Rows {
     sums.d = _mm512_dpbusd_epi32(sums.d, four, w.d);
 }
 
-/// The sums of each plane have a name.
 template <std::size_t planes>
-struct Sums;
-
-template <>
-struct Sums<1> {
-    Rows of_0;
-
-    [[gnu::always_inline]] explicit Sums(const std::int32_t* sums) : of_0(load(sums)) {}
-    [[gnu::always_inline]] void add_step(const std::uint8_t* const* x, std::size_t j,
-                                         const Rows& w) {
-        add(of_0, x[0] + j, w);
-    }
-    [[gnu::always_inline]] void store_all(std::int32_t* sums) const { store(sums, of_0); }
-};
-
-template <>
-struct Sums<4> {
-    Rows of_0, of_1, of_2, of_3;
+struct Sums {
+    Sums<planes - 1> of_others;
+    Rows of_last;
 
     [[gnu::always_inline]] explicit Sums(const std::int32_t* sums)
-        : of_0(load(sums)),
-          of_1(load(sums + panel_rows)),
-          of_2(load(sums + 2 * panel_rows)),
-          of_3(load(sums + 3 * panel_rows)) {}
-    [[gnu::always_inline]] void add_step(const std::uint8_t* const* x, std::size_t j,
-                                         const Rows& w) {
-        add(of_0, x[0] + j, w);
-        add(of_1, x[1] + j, w);
-        add(of_2, x[2] + j, w);
-        add(of_3, x[3] + j, w);
+        : of_others(sums), of_last(load(sums + (planes - 1) * panel_rows)) {}
+    /// The products of a step's weights and the columns of the planes from `j` on.
+    [[gnu::always_inline]] void add_step(const Rows& w, const std::uint8_t* const* x,
+                                         std::size_t j) {
+        of_others.add_step(w, x, j);
+        add(of_last, x[planes - 1] + j, w);
     }
     [[gnu::always_inline]] void store_all(std::int32_t* sums) const {
-        store(sums, of_0);
-        store(sums + panel_rows, of_1);
-        store(sums + 2 * panel_rows, of_2);
-        store(sums + 3 * panel_rows, of_3);
+        of_others.store_all(sums);
+        store(sums + (planes - 1) * panel_rows, of_last);
     }
 };
 
 template <>
-struct Sums<5> {
-    Sums<4> of_four;
-    Rows of_4;
-
-    [[gnu::always_inline]] explicit Sums(const std::int32_t* sums)
-        : of_four(sums), of_4(load(sums + 4 * panel_rows)) {}
-    [[gnu::always_inline]] void add_step(const std::uint8_t* const* x, std::size_t j,
-                                         const Rows& w) {
-        of_four.add_step(x, j, w);
-        add(of_4, x[4] + j, w);
-    }
-    [[gnu::always_inline]] void store_all(std::int32_t* sums) const {
-        of_four.store_all(sums);
-        store(sums + 4 * panel_rows, of_4);
-    }
+struct Sums<0> {
+    explicit Sums(const std::int32_t* /*sums*/) {}
+    void add_step(const Rows& /*w*/, const std::uint8_t* const* /*x*/, std::size_t /*j*/) {}
+    void store_all(std::int32_t* /*sums*/) const {}
 };
 
 }  // namespace
@@ -116,7 +84,7 @@ template <std::size_t planes>
                                       std::size_t steps, std::int32_t* sums, Ahead ahead) {
     Sums<planes> all(sums);
     for (std::size_t j = 0; j < steps * step_columns; j += step_columns, w += step_bytes) {
-        all.add_step(x, j, weights(w, ahead.at));
+        all.add_step(weights(w, ahead.at), x, j);
         ahead.at += ahead.stride;
     }
     all.store_all(sums);
