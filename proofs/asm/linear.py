@@ -104,7 +104,7 @@ def steps_of_pairs(image, run, backend, vectors, steps):
     x_at, elements = run.array("x", vectors * stride, 16, parts=[part])
     x = operands(run, elements)
     out = run.room(4 * vectors * 16, 4)
-    run.machine.call(f"{SPACE}{backend}::multiply_steps<{vectors}ul>", [w_at, x_at, stride, steps, out])
+    run.machine.call(f"{SPACE}{backend}::multiply_panel_by_{vectors}", [w_at, x_at, stride, steps, out])
     for v in range(vectors):
         for r in range(16):
             expected = sum_of([(w[(step * 16 + r) * 2 + d], x[v * stride + 2 * step + d])
@@ -127,7 +127,7 @@ def panel_of_bytes(image, run, backend, planes, steps):
     run.machine.store(x_at, list(pointers))
     run.machine.store(out, [0] * 256 * planes)
     for _ in range(2):  # the second adds to what the first left
-        run.machine.call(f"{SPACE}{backend}::multiply_panel<{planes}ul>",
+        run.machine.call(f"{SPACE}{backend}::multiply_panel_by_{planes}",
                          [w_at, x_at, steps, out, w_at, 0])
     for l in range(planes):
         for r in range(64):

@@ -83,7 +83,7 @@ def add_products(add):
             add(backend, "combine", f"n={n} b={b} planes={planes}", linear.combine, most, n, b, planes)
     for steps in (1, 3):
         for vectors in (1, 2, 3, 4):
-            add("avx2", "multiply_steps", f"steps={steps} vectors={vectors}", linear.steps_of_pairs, vectors,
+            add("avx2", "multiply_panel", f"steps={steps} vectors={vectors}", linear.steps_of_pairs, vectors,
                 steps)
         for planes in (1, 4, 5):
             add("avx512", "multiply_panel", f"steps={steps} planes={planes}", linear.panel_of_bytes, planes,

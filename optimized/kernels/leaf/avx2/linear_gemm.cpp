@@ -84,6 +84,13 @@ void join_planes(const Block& block, std::size_t vector, std::int16_t* joined) {
     }
 }
 
+/// The micro-kernel of so many vectors.
+template <std::size_t vectors>
+constexpr auto multiply_panel_by = vectors == 1   ? multiply_panel_by_1
+                                   : vectors == 2 ? multiply_panel_by_2
+                                   : vectors == 3 ? multiply_panel_by_3
+                                                  : multiply_panel_by_4;
+
 /// sums[v][r] over `steps` steps, any number of them.
 template <std::size_t Vectors>
 void multiply_panel(const std::int8_t* w, const std::int16_t* vectors, std::size_t stride,
@@ -93,7 +100,7 @@ void multiply_panel(const std::int8_t* w, const std::int16_t* vectors, std::size
     __builtin_memset(sums, 0, sizeof sums);
     for (; steps > 0; w += most * step_bytes, vectors += most * step_columns) {
         const std::size_t count = least(most, steps);
-        multiply_steps<Vectors>(w, vectors, stride, count, partial[0]);
+        multiply_panel_by<Vectors>(w, vectors, stride, count, partial[0]);
         for (std::size_t v = 0; v < Vectors; ++v) {
             for (std::size_t r = 0; r < panel_rows; ++r) sums[v][r] += partial[v][r];
         }

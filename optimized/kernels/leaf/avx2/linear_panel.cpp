@@ -47,11 +47,10 @@ struct Sums<0> {
     void store_all(std::int32_t* /*sums*/) const {}
 };
 
-}  // namespace
-
 template <std::size_t vectors>
-[[gnu::noinline]] void multiply_steps(const std::int8_t* w, const std::int16_t* x,
-                                      std::size_t stride, std::size_t steps, std::int32_t* sums) {
+[[gnu::always_inline]] inline void multiply(const std::int8_t* w, const std::int16_t* x,
+                                            std::size_t stride, std::size_t steps,
+                                            std::int32_t* sums) {
     Sums<vectors> all;
     for (; steps > 0; --steps, w += step_bytes, x += step_columns) {
         _mm_prefetch(w + ahead, _MM_HINT_T0);
@@ -60,13 +59,30 @@ template <std::size_t vectors>
     all.store_all(sums);
 }
 
-template void multiply_steps<1>(const std::int8_t*, const std::int16_t*, std::size_t, std::size_t,
-                                std::int32_t*);
-template void multiply_steps<2>(const std::int8_t*, const std::int16_t*, std::size_t, std::size_t,
-                                std::int32_t*);
-template void multiply_steps<3>(const std::int8_t*, const std::int16_t*, std::size_t, std::size_t,
-                                std::int32_t*);
-template void multiply_steps<4>(const std::int8_t*, const std::int16_t*, std::size_t, std::size_t,
-                                std::int32_t*);
+}  // namespace
+
+[[gnu::noinline]] void multiply_panel_by_1(const std::int8_t* w, const std::int16_t* x,
+                                           std::size_t stride, std::size_t steps,
+                                           std::int32_t* sums) {
+    multiply<1>(w, x, stride, steps, sums);
+}
+
+[[gnu::noinline]] void multiply_panel_by_2(const std::int8_t* w, const std::int16_t* x,
+                                           std::size_t stride, std::size_t steps,
+                                           std::int32_t* sums) {
+    multiply<2>(w, x, stride, steps, sums);
+}
+
+[[gnu::noinline]] void multiply_panel_by_3(const std::int8_t* w, const std::int16_t* x,
+                                           std::size_t stride, std::size_t steps,
+                                           std::int32_t* sums) {
+    multiply<3>(w, x, stride, steps, sums);
+}
+
+[[gnu::noinline]] void multiply_panel_by_4(const std::int8_t* w, const std::int16_t* x,
+                                           std::size_t stride, std::size_t steps,
+                                           std::int32_t* sums) {
+    multiply<4>(w, x, stride, steps, sums);
+}
 
 }  // namespace slip::kernels::avx2

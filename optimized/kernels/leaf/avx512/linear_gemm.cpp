@@ -53,13 +53,19 @@ struct Block {
     std::size_t m, n, j, width, first, count, planes, offset;
 };
 
+/// The micro-kernel of so many planes.
+template <std::size_t planes>
+constexpr auto multiply_panel_by = planes == 1   ? multiply_panel_by_1
+                                   : planes == 4 ? multiply_panel_by_4
+                                                 : multiply_panel_by_5;
+
 /// sums = the products of a panel and some planes, whose columns are `width`.
 template <std::size_t planes>
 void multiply(const std::int8_t* w, const std::uint8_t* const* x, std::size_t width,
               std::int32_t* sums, Ahead ahead) {
     const std::size_t steps = width / step_columns, rest = width % step_columns;
     __builtin_memset(sums, 0, planes * panel_rows * sizeof *sums);
-    multiply_panel<planes>(w, x, steps, sums, ahead);
+    multiply_panel_by<planes>(w, x, steps, sums, ahead);
     if (rest == 0) return;
     std::uint8_t last[planes][step_columns] = {};
     const std::uint8_t* of_last[planes];
@@ -67,7 +73,7 @@ void multiply(const std::int8_t* w, const std::uint8_t* const* x, std::size_t wi
         for (std::size_t j = 0; j < rest; ++j) last[l][j] = x[l][step_columns * steps + j];
         of_last[l] = last[l];
     }
-    multiply_panel<planes>(w + steps * step_bytes, of_last, 1, sums, ahead);
+    multiply_panel_by<planes>(w + steps * step_bytes, of_last, 1, sums, ahead);
     base::wipe(last, sizeof last);
 }
 

@@ -77,11 +77,9 @@ struct Sums<0> {
     void store_all(std::int32_t* /*sums*/) const {}
 };
 
-}  // namespace
-
 template <std::size_t planes>
-[[gnu::noinline]] void multiply_panel(const std::int8_t* w, const std::uint8_t* const* x,
-                                      std::size_t steps, std::int32_t* sums, Ahead ahead) {
+[[gnu::always_inline]] inline void multiply(const std::int8_t* w, const std::uint8_t* const* x,
+                                            std::size_t steps, std::int32_t* sums, Ahead ahead) {
     Sums<planes> all(sums);
     for (std::size_t j = 0; j < steps * step_columns; j += step_columns, w += step_bytes) {
         all.add_step(weights(w, ahead.at), x, j);
@@ -90,11 +88,21 @@ template <std::size_t planes>
     all.store_all(sums);
 }
 
-template void multiply_panel<1>(const std::int8_t*, const std::uint8_t* const*, std::size_t,
-                                std::int32_t*, Ahead);
-template void multiply_panel<4>(const std::int8_t*, const std::uint8_t* const*, std::size_t,
-                                std::int32_t*, Ahead);
-template void multiply_panel<5>(const std::int8_t*, const std::uint8_t* const*, std::size_t,
-                                std::int32_t*, Ahead);
+}  // namespace
+
+[[gnu::noinline]] void multiply_panel_by_1(const std::int8_t* w, const std::uint8_t* const* x,
+                                           std::size_t steps, std::int32_t* sums, Ahead ahead) {
+    multiply<1>(w, x, steps, sums, ahead);
+}
+
+[[gnu::noinline]] void multiply_panel_by_4(const std::int8_t* w, const std::uint8_t* const* x,
+                                           std::size_t steps, std::int32_t* sums, Ahead ahead) {
+    multiply<4>(w, x, steps, sums, ahead);
+}
+
+[[gnu::noinline]] void multiply_panel_by_5(const std::int8_t* w, const std::uint8_t* const* x,
+                                           std::size_t steps, std::int32_t* sums, Ahead ahead) {
+    multiply<5>(w, x, steps, sums, ahead);
+}
 
 }  // namespace slip::kernels::avx512

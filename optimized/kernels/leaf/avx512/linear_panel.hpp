@@ -15,8 +15,11 @@ struct Ahead {
 
 /// sums[l][r] += sum_j w[r][j] x_l[j] for the 64 rows of one panel and the planes x[0], x[1], ...:
 /// 1, 4 or 5 of them. `steps` steps of 4 columns; w: [steps][64][4].
-template <std::size_t planes>
-void multiply_panel(const std::int8_t* w, const std::uint8_t* const* x, std::size_t steps,
-                    std::int32_t* sums, Ahead ahead);
+void multiply_panel_by_1(const std::int8_t* w, const std::uint8_t* const* x, std::size_t steps,
+                         std::int32_t* sums, Ahead ahead);
+void multiply_panel_by_4(const std::int8_t* w, const std::uint8_t* const* x, std::size_t steps,
+                         std::int32_t* sums, Ahead ahead);
+void multiply_panel_by_5(const std::int8_t* w, const std::uint8_t* const* x, std::size_t steps,
+                         std::int32_t* sums, Ahead ahead);
 
 }  // namespace slip::kernels::avx512
