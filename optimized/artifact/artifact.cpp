@@ -19,6 +19,7 @@
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
 #include "optimized/base/hidden_widths.hpp"
+#include "optimized/base/pages.hpp"
 #include "optimized/base/parameters.hpp"
 #include "optimized/import/cnn_json.hpp"
 #include "optimized/import/json.hpp"
@@ -551,6 +552,7 @@ CharlieArtifact::CharlieArtifact(const std::filesystem::path& directory,
     require_check_secret(check_, description_);
     if (description_.set->lattice) {
         masks_.emplace(directory_ / layout::masks);
+        base::prefer_huge_pages(masks_->bytes().data(), masks_->bytes().size());
         require_hints(*masks_, description_);
         sealed_ = holds_seals(*masks_);
     }

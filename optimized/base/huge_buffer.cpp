@@ -1,23 +1,23 @@
 #include "optimized/base/huge_buffer.hpp"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <new>
 
+#include "optimized/base/pages.hpp"
+
 namespace slip::base {
 
 HugeBuffer::HugeBuffer(std::size_t size, InDumps in_dumps) : size_(size) {
     constexpr std::size_t huge_page = std::size_t{2} << 20;
-    const std::size_t small =
-        in_dumps == InDumps::yes ? 64 : static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+    const std::size_t small = in_dumps == InDumps::yes ? 64 : page_size();
     const std::size_t alignment = size < huge_page ? small : huge_page;
     const std::size_t whole = (std::max<std::size_t>(size, 1) + alignment - 1) / alignment;
     data_.reset(static_cast<std::int8_t*>(std::aligned_alloc(alignment, whole * alignment)));
     if (data_ == nullptr) throw std::bad_alloc();
-    if (alignment == huge_page) ::madvise(data_.get(), whole * alignment, MADV_HUGEPAGE);
+    if (alignment == huge_page) prefer_huge_pages(data_.get(), whole * alignment);
     if (in_dumps == InDumps::yes) return;
     if (::madvise(data_.get(), whole * alignment, MADV_DONTDUMP) != 0) throw std::bad_alloc();
     data_.get_deleter().left_out = whole * alignment;

@@ -9,6 +9,7 @@
 #include <mutex>
 #include <new>
 
+#include "optimized/base/pages.hpp"
 #include "optimized/base/secret_pages.hpp"
 
 namespace slip::base {
@@ -96,7 +97,7 @@ std::size_t pages_of(std::size_t size) {
     }
     void* const own = map_secret(pages * page_size(), children);
     keep_in_memory(own, pages * page_size());
-    provide_pages(own, pages * page_size());
+    provide_for_writing(own, pages * page_size());
     return own;
 }
 

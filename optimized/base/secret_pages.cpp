@@ -1,10 +1,11 @@
 #include "optimized/base/secret_pages.hpp"
 
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <new>
+
+#include "optimized/base/pages.hpp"
 
 namespace slip::base {
 namespace {
@@ -37,11 +38,6 @@ std::byte* map(std::size_t size) {
 
 }  // namespace
 
-std::size_t page_size() {
-    static const auto size = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
-    return size;
-}
-
 void* map_secret(std::size_t size, Children children) {
     void* const pages = map(size);
     if (::madvise(pages, size, MADV_DONTDUMP) != 0) {
@@ -53,10 +49,6 @@ void* map_secret(std::size_t size, Children children) {
 }
 
 void unmap_secret(void* pages, std::size_t size) noexcept { ::munmap(pages, size); }
-
-void provide_pages(void* pages, std::size_t size) noexcept {
-    ::madvise(pages, size, MADV_POPULATE_WRITE);  // an older system does it page by page later
-}
 
 void* SecretPages::take(std::size_t pages) {
     for (std::size_t i = 0; i < chunks_.size(); ++i) {
@@ -96,7 +88,7 @@ std::size_t SecretPages::add_chunk() {
     chunks_.reserve(chunks_.size() + 1);
     chunk.start = static_cast<std::byte*>(map_secret(size, children_));
     chunk.locked = ::mlock(chunk.start, size) == 0;
-    if (!chunk.locked) provide_pages(chunk.start, size);
+    if (!chunk.locked) provide_for_writing(chunk.start, size);
     pages_ += pages;
     chunks_free_ += 1;
     const auto place = std::ranges::upper_bound(chunks_, chunk.start, {}, &Chunk::start);

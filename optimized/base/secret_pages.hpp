@@ -51,14 +51,9 @@ private:
     std::size_t pages_ = 0, pages_taken_ = 0, chunks_free_ = 0;
 };
 
-std::size_t page_size();
-
 /// `size` bytes of whole pages, zeros, in no core dump, and for children as is said; not locked.
 /// What has the size of huge pages lies on them, where the system has them. Throws std::bad_alloc.
 void* map_secret(std::size_t size, Children children);
 void unmap_secret(void* pages, std::size_t size) noexcept;
-
-/// Has the system provide pages that will all be written, at once and not one by one.
-void provide_pages(void* pages, std::size_t size) noexcept;
 
 }  // namespace slip::base

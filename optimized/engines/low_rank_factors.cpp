@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "optimized/base/pages.hpp"
 #include "optimized/base/secret_buffer.hpp"
 
 namespace slip::engines {
@@ -58,6 +59,7 @@ LowRankFactors::LowRankFactors(const std::vector<artifact::CharlieGroup>& groups
         }
     }
     buffer_ = base::HugeBuffer(end, base::HugeBuffer::InDumps::no);
+    base::provide_for_writing(buffer_.data(), buffer_.size());
     auto* const rights = buffer_.as<kernels::PackedRight>();
     auto* const lefts = buffer_.as<kernels::PackedLeft>();
     for (GroupId g = 0; g < groups.size(); ++g) {

@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "optimized/base/error.hpp"
+#include "optimized/base/huge_buffer.hpp"
+#include "optimized/base/pages.hpp"
 #include "optimized/protocol/lattice_blocks.hpp"
 #include "optimized/protocol/mask_supply.hpp"
 #include "optimized/protocol/thread_clock.hpp"
@@ -53,9 +55,14 @@ struct LatticeStock::State {
         GroupId group = 0;
         std::size_t keep = 0;
         bool has_memory = false;
+        bool is_first = false;  // of its group
         std::size_t blocks() const { return (keep + degree - 1) / degree; }
     };
     using Tasks = std::vector<Task>;  // of groups of one width
+    std::span<const std::uint8_t> public_rows(std::size_t n) const {
+        const base::HugeBuffer& rows = matrices.at(n);
+        return {rows.as<std::uint8_t>(), rows.size()};
+    }
     Tasks next_tasks(std::size_t enough = degree + 1) const;
     void fill(std::unique_lock<std::mutex>& lock);
     bool urgent(GroupId group) const { return queues[group].ready.size() <= degree / 8; }
@@ -64,6 +71,10 @@ struct LatticeStock::State {
     std::size_t next_share(GroupId group) const;
     std::vector<Mask::Spent> lend(GroupId group, std::size_t count);
     void begin(GroupId group, std::vector<Mask::Spent> memory, std::vector<NewBlock>& out);
+    /// All of a hint is read for every block: to map it page by page would take longer.
+    void map_hint(GroupId group) const {
+        base::provide_for_reading(groups[group].hint.data(), groups[group].hint.size());
+    }
     std::unique_ptr<BlockMaker> free_maker();
     bool ready_as_wanted() const;
 
@@ -83,8 +94,8 @@ struct LatticeStock::State {
 
     const ParameterSet& set;
     const std::vector<LatticeGroup> groups;
-    std::vector<GroupId> served;                                // those with lattice masks
-    std::map<std::size_t, std::vector<std::uint8_t>> matrices;  // T by width
+    std::vector<GroupId> served;                       // those with lattice masks
+    std::map<std::size_t, base::HugeBuffer> matrices;  // T by width
     LatticeOptions options;
     std::size_t together =
         1;  // blocks that a group gets at a time: they share its hint's transforms
@@ -123,10 +134,11 @@ LatticeStock::State::State(const ParameterSet& parameter_set, const Seed& seed,
                 "LatticeStock: the size of a hint");
         served.push_back(g);
         whole += degree * bytes_of(g);
-        auto& rows = matrices[group.shape.n];
-        if (!rows.empty()) continue;
-        rows.resize(group.shape.n * row_bytes(set));
-        masks::PublicMatrix(set, seed, group.shape.n).expand(0, rows);
+        const std::size_t n = group.shape.n;
+        if (matrices.contains(n)) continue;
+        auto& rows = matrices.emplace(n, n * row_bytes(set)).first->second;
+        base::provide_for_writing(rows.data(), rows.size());
+        masks::PublicMatrix(set, seed, n).expand(0, {rows.as<std::uint8_t>(), rows.size()});
     }
     const std::size_t least = least_memory(set, groups);
     if (options.memory == 0) options.memory = std::max(whole / 4 * 5, least);
@@ -270,6 +282,7 @@ void LatticeStock::State::carry_out(BlockMaker& maker, Tasks tasks,
     std::vector<std::vector<Mask::Spent>> memory;
     for (Task& task : tasks) {
         queues[task.group].under_way = task.has_memory = true;
+        task.is_first = queues[task.group].times == 0;
         queues[task.group].times += 1;
         memory.push_back(lend(task.group, task.keep));
     }
@@ -280,11 +293,12 @@ void LatticeStock::State::carry_out(BlockMaker& maker, Tasks tasks,
         begin(tasks[t].group, std::move(memory[t]), blocks);
     }
     const std::size_t n = groups[tasks.front().group].shape.n;
-    maker.make_masks(matrices.at(n), n, source, blocks);
+    maker.make_masks(public_rows(n), n, source, blocks);
     for (std::span<NewBlock> left = blocks; !tasks.empty();) {
         const GroupId group = tasks.front().group;
         const std::span<NewBlock> own = left.first(tasks.front().blocks());
         left = left.subspan(own.size());
+        if (tasks.front().is_first) map_hint(group);
         maker.make_cancellations(groups[group], own);
         const double end = thread_seconds();
         lock.lock();
@@ -321,6 +335,7 @@ void LatticeStock::State::make_late(std::unique_lock<std::mutex>& lock, GroupId 
     Queue& queue = queues[group];
     const std::size_t whole = std::min(least / degree, masks::most_blocks);
     std::size_t keep = whole * degree;
+    const bool is_first = queue.times == 0;
     if (whole == 0) {
         const std::size_t share = std::min(next_share(group), degree);
         keep = std::max(has_room(group, share) ? share : 0, least);
@@ -335,7 +350,8 @@ void LatticeStock::State::make_late(std::unique_lock<std::mutex>& lock, GroupId 
     try {
         begin(group, std::move(memory), blocks);
         const std::size_t n = groups[group].shape.n;
-        maker->make_masks(matrices.at(n), n, source, blocks);
+        maker->make_masks(public_rows(n), n, source, blocks);
+        if (is_first) map_hint(group);
         maker->make_cancellations(groups[group], blocks);
     } catch (...) {
         lock.lock();

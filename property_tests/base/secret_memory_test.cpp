@@ -16,7 +16,7 @@
 
 #include "optimized/base/huge_buffer.hpp"
 #include "optimized/base/secret_buffer.hpp"
-#include "optimized/base/secret_pages.hpp"
+#include "optimized/base/pages.hpp"
 #include "optimized/protocol/mask_stream.hpp"
 
 namespace slip::base {
