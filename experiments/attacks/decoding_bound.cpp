@@ -9,7 +9,7 @@
 #include "experiments/attacks/measure.hpp"
 #include "experiments/attacks/runs.hpp"
 #include "optimized/base/hidden_widths.hpp"
-#include "optimized/protocol/weight_secrets.hpp"
+#include "optimized/masks/decoding.hpp"
 
 namespace slip::attacks {
 namespace {
@@ -51,7 +51,7 @@ Outcome decoded(double of_norm) {
             const auto product = sign(0) * static_cast<std::int64_t>(norm * norm);
             std::int64_t Y = centred(product + width.s * sign(1) * of_Ee,
                                      static_cast<long>(width.tau), sign(2) * of_B);
-            protocol::decode_products(width, {&Y, 1});
+            masks::decode_products(width, {&Y, 1});
             right += Y == product;
             count += 1;
         }

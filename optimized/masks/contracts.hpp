@@ -87,6 +87,14 @@ struct Pass {
     std::uint8_t* const* columns[most_blocks];
 };
 
+/// HIDE-5: the numbers of a width that a product is decoded with.
+struct Decoding {
+    double u[2];
+    double of_lift[2];  // Z = of_lift[0] l_1 - of_lift[1] l_2
+    double s, reciprocal;
+    double least;  // of a residue modulo s
+};
+
 struct Backend {
     const char* name;
 
@@ -126,6 +134,9 @@ struct Backend {
     void (*multiply_small_matrix)(const Roots& roots, const double* matrix, std::size_t elements,
                                   const std::int64_t* y, std::size_t m, std::size_t planes,
                                   void* workspace, std::uint8_t* out);
+    /// HIDE-5, in place, modulo L of six planes: each y becomes the residue of its Z modulo s.
+    /// Requires: |y| <= (L-1)/2, the numbers of a row of HIDE-2.
+    void (*decode)(const Decoding& by, std::size_t count, std::int64_t* y);
 };
 
 }  // namespace slip::masks

@@ -4,6 +4,7 @@
 
 #include "optimized/base/error.hpp"
 #include "optimized/kernels/registry.hpp"
+#include "optimized/masks/decoding.hpp"
 #include "optimized/masks/noise.hpp"
 
 namespace slip::protocol {
@@ -14,18 +15,6 @@ using base::require;
 using base::parameters::ParameterSet;
 using base::parameters::primes;
 using masks::degree;
-
-/// The representative in least .. least + modulus - 1 of a number that is less than `modulus` away.
-std::int64_t within(std::int64_t x, std::int64_t least, std::int64_t modulus) {
-    x -= modulus & ((least + modulus - 1 - x) >> 63);
-    return x + (modulus & ((x - least) >> 63));
-}
-
-/// 3 * 2^51: a double that is added to it is rounded to an integer, magnitudes below 2^51.
-double nearest(double x) {
-    constexpr double three_to_51 = 0x1.8p52;
-    return x + three_to_51 - three_to_51;
-}
 
 /// Entries first, ..., first + count - 1 of every plane of a column.
 void copy_entries(std::span<const std::uint8_t> column, std::size_t planes, std::size_t first,
@@ -76,35 +65,6 @@ void WeightStreams::draw(Purpose purpose, std::size_t index, std::span<std::int8
     masks::decode_small(bytes_.span().first(bytes), set_.lattice->eta, small);
 }
 
-/// The two lifts of multiples of Y are computed modulo 2^64, with quotients by L from doubles,
-/// which are off by less than 1/2 + 2^-30: |u_j Y| / L < 2^17. Z = (v_2 l_1 - v_1 l_2) / (u_1 v_2 -
-/// u_2 v_1) is an integer below 2^32 in magnitude, and its doubles are off by less than 2^-20.
-void decode_products(const base::HiddenWidth& width, std::span<std::int64_t> products) {
-    constexpr auto modulus = static_cast<std::int64_t>(base::parameters::modulus(6));
-    constexpr double reciprocal = 1.0 / static_cast<double>(modulus);
-    const double sign = static_cast<double>(width.u[0]) * static_cast<double>(width.v[1]) >
-                                static_cast<double>(width.u[1]) * static_cast<double>(width.v[0])
-                            ? 1
-                            : -1;
-    const double of_1 = sign * static_cast<double>(width.v[1]) * reciprocal;
-    const double of_2 = sign * static_cast<double>(width.v[0]) * reciprocal;
-    const double by_s = 1.0 / static_cast<double>(width.s);
-    const auto lift = [&](std::int64_t u, std::int64_t y) {
-        const double quotient =
-            nearest(static_cast<double>(u) * static_cast<double>(y) * reciprocal);
-        const auto near = static_cast<std::int64_t>(
-            static_cast<std::uint64_t>(u) * static_cast<std::uint64_t>(y) -
-            static_cast<std::uint64_t>(static_cast<std::int64_t>(quotient)) *
-                static_cast<std::uint64_t>(modulus));
-        return static_cast<double>(within(near, -(modulus / 2), modulus));
-    };
-    for (std::int64_t& y : products) {
-        const double z = nearest(lift(width.u[0], y) * of_1 - lift(width.u[1], y) * of_2);
-        const double rest = z - nearest(z * by_s) * static_cast<double>(width.s);
-        y = within(static_cast<std::int64_t>(rest), -(width.s / 2), width.s);
-    }
-}
-
 WeightSecrets::WeightSecrets(const ParameterSet& set,
                              std::span<const std::span<const std::uint8_t>> keys,
                              std::span<const ProductShape> shapes)
@@ -141,7 +101,7 @@ void WeightSecrets::products(base::GroupId group, std::span<const std::uint8_t> 
     secrets_[group].multiply(room.lifted.span(), planes, room.workspace, removed);
     subtract_both(reply, planes, removed, cancellation, room.reply.data());
     kernels.unmask(room.reply.data(), room.zeros.data(), m, planes, products.data());
-    decode_products(base::hidden_width(shape.n), products);
+    masks::decode_products(base::hidden_width(shape.n), products);
 }
 
 std::uint64_t WeightSecrets::multiplications(const ParameterSet& set, std::size_t rows) {

@@ -34,10 +34,6 @@ private:
     base::SecretBuffer<std::uint8_t> bytes_;
 };
 
-/// HIDE-5, in place: every Y = Z + tau B becomes the residue of Z modulo s, in -floor(s/2) ..
-/// floor((s-1)/2). Requires |Y| <= (L-1)/2. In constant time.
-void decode_products(const base::HiddenWidth& width, std::span<std::int64_t> products);
-
 /// V of every group. Made once per loaded model, wiped at the end. Thread-safe.
 class WeightSecrets {
 public:

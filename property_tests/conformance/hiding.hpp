@@ -15,6 +15,7 @@
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/hidden_widths.hpp"
+#include "optimized/masks/decoding.hpp"
 #include "optimized/masks/public_matrix.hpp"
 #include "optimized/masks/small_matrix.hpp"
 #include "optimized/protocol/weight_secrets.hpp"
@@ -175,7 +176,7 @@ inline Json unmask_hidden(const Json& in) {
     const Residues c = column_of(in["c"]);
     require_canonical(c, y.size() / planes());
     Products products = lifted_difference(y, c);
-    protocol::decode_products(width, products);
+    masks::decode_products(width, products);
     return {{"y_D", products}};
 }
 

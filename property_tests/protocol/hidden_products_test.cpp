@@ -4,6 +4,7 @@
 #include <cmath>
 #include <set>
 
+#include "optimized/masks/decoding.hpp"
 #include "property_tests/protocol/hidden_fixture.hpp"
 #include "reference/hiding.hpp"
 #include "reference/masking.hpp"
@@ -11,7 +12,6 @@
 namespace slip::fixture {
 namespace {
 
-using protocol::decode_products;
 using protocol::WeightStreams;
 
 constexpr std::int64_t modulus_of_set = 175107974924611;
@@ -60,14 +60,20 @@ TEST(HiddenDecoding, HIDE_5_is_the_references_at_every_width) {
             y.push_back(static_cast<std::int64_t>(
                 ring.lift(ring.embed(Z + reference::Integer(width.tau) * B))));
         }
-        Products decoded = y;
-        decode_products(width, decoded);
         reference::Vector residues;
         for (const std::int64_t v : y) residues.push_back(ring.embed(v));
         const reference::Vector expected =
             reference::unmask(ring, reference::hidden_width(width.n), residues,
                               reference::Vector(residues.size(), 0));
-        EXPECT_EQ(to_reference(decoded), expected) << width.n;
+        for (const masks::Backend* backend : masks::available()) {
+            for (const std::size_t count : {y.size(), std::size_t{7}, std::size_t{1}}) {
+                Products decoded(y.begin(), y.begin() + static_cast<std::ptrdiff_t>(count));
+                masks::decode_products(width, decoded, *backend);
+                const reference::Vector own(expected.begin(),
+                                            expected.begin() + static_cast<std::ptrdiff_t>(count));
+                EXPECT_EQ(to_reference(decoded), own) << backend->name << " " << width.n;
+            }
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 // A leaf's table of its instances.
 #pragma once
 
+#include "optimized/masks/leaf/decoding.hpp"
 #include "optimized/masks/leaf/lanes.hpp"
 #include "optimized/masks/leaf/noise.hpp"
 #include "optimized/masks/leaf/products.hpp"
@@ -18,7 +19,8 @@ constexpr Backend backend_of(const char* name) {
             add_noise_to_column<L>,
             small_matrix_doubles<L>,
             transform_small_rows<L>,
-            multiply_small_rows<L>};
+            multiply_small_rows<L>,
+            decode_all<L>};
 }
 
 }  // namespace slip::masks

@@ -97,6 +97,21 @@ Bytes small_products(const Backend& backend) {
                                   workspace.get(), out.data());
     return out;
 }
+/// HIDE-5, with numbers of the width of 4096.
+std::vector<std::int64_t> decoded_products(const Backend& backend) {
+    constexpr auto modulus = static_cast<std::int64_t>(base::parameters::modulus(6));
+    constexpr double s = 1583868;
+    const Decoding by{
+        {113357, -286}, {-1544731855.0 / modulus, -6314816.0 / modulus}, s, 1 / s, -s / 2};
+    std::mt19937_64 random(10);
+    std::vector<std::int64_t> y(1001);
+    for (std::int64_t& v : y) {
+        v = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(modulus)) - modulus / 2;
+    }
+    backend.decode(by, y.size(), y.data());
+    return y;
+}
+
 int small_matrix_differences() {
     if (small_products(neon::backend) == small_products(portable::backend)) return 0;
     std::printf("products of a small matrix differ\n");
@@ -119,6 +134,10 @@ int differences() {
                         shape.elements, static_cast<int>(shape.coding), seed);
             ++count;
         }
+    }
+    if (decoded_products(neon::backend) != decoded_products(portable::backend)) {
+        std::printf("decoded products differ\n");
+        ++count;
     }
     return count + small_matrix_differences();
 }
