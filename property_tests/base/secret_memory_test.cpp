@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "optimized/base/huge_buffer.hpp"
-#include "optimized/base/secret_buffer.hpp"
 #include "optimized/base/pages.hpp"
+#include "optimized/base/secret_buffer.hpp"
 #include "optimized/protocol/mask_stream.hpp"
 
 namespace slip::base {
