@@ -13,6 +13,7 @@
 #include "optimized/base/error.hpp"
 #include "optimized/base/huge_buffer.hpp"
 #include "optimized/base/pages.hpp"
+#include "optimized/base/parallel.hpp"
 #include "optimized/protocol/lattice_blocks.hpp"
 #include "optimized/protocol/mask_supply.hpp"
 #include "optimized/protocol/thread_clock.hpp"
@@ -34,6 +35,21 @@ std::size_t row_bytes(const ParameterSet& set, bool rounded = false) {
 /// Of a mask with its cancellation.
 std::size_t mask_bytes(const ProductShape& shape, std::size_t planes) {
     return planes * (shape.inputs() + shape.outputs());
+}
+
+/// T of a width.
+base::HugeBuffer public_matrix(const ParameterSet& set, const LatticeStock::Seed& seed,
+                               std::size_t n, std::size_t threads) {
+    constexpr std::size_t at_once = 128;
+    const std::size_t bytes = row_bytes(set);
+    base::HugeBuffer matrix(n * bytes);
+    base::provide_for_writing(matrix.data(), matrix.size());
+    base::parallel_for(threads, (n + at_once - 1) / at_once, [&](std::size_t i) {
+        const std::size_t first = i * at_once, count = std::min(at_once, n - first);
+        masks::PublicMatrix(set, seed, n)
+            .expand(first, {matrix.as<std::uint8_t>() + first * bytes, count * bytes});
+    });
+    return matrix;
 }
 
 }  // namespace
@@ -136,9 +152,7 @@ LatticeStock::State::State(const ParameterSet& parameter_set, const Seed& seed,
         whole += degree * bytes_of(g);
         const std::size_t n = group.shape.n;
         if (matrices.contains(n)) continue;
-        auto& rows = matrices.emplace(n, n * row_bytes(set)).first->second;
-        base::provide_for_writing(rows.data(), rows.size());
-        masks::PublicMatrix(set, seed, n).expand(0, {rows.as<std::uint8_t>(), rows.size()});
+        matrices.emplace(n, public_matrix(set, seed, n, options.threads));
     }
     const std::size_t least = least_memory(set, groups);
     if (options.memory == 0) options.memory = std::max(whole / 4 * 5, least);
