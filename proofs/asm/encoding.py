@@ -11,17 +11,20 @@ INFINITY, ONE, MINUS_ONE, SMALLEST = 0x7f800000, 0x3f800000, 0xbf800000, 27 << 2
 WIDE_ONE, WIDE_HALF, SHIFT = 1023 << 52, 1022 << 52, 0x4338000000000000
 
 
-def dequantise(image, run, backend, m):
-    """ENC-2: every operation of the clause, from left to right."""
-    y_at, y = run.array("y", m, 64)
-    row_at, row = run.array("row_scale", m, 32)
-    column = run.fresh("column_scale[0]", 32)
-    out = run.room(4 * m, 4)
-    run.machine.call(f"{SPACE}{backend}::dequantise", [y_at, row_at, column, m, out])
-    for i in range(m):
-        by_row = floats.MULTIPLY[64](floats.FROM_INTEGER[64, 64](y[i]), floats.WIDEN(row[i]))
+def dequantise(image, run, backend):
+    """ENC-2, of any m: every operation of the clause, from left to right."""
+    machine, explorer = run.of_any_size()
+    m = machine.sizes.symbol("m", 0, 1 << 60)
+    y_at = machine.input("y", t.scale(m, 8, 64), 8, [run.family("y", 64)])
+    row_at = machine.input("row_scale", t.scale(m, 4, 64), 4, [run.family("row_scale", 32)])
+    y, row, column = machine.reader(y_at), machine.reader(row_at), run.fresh("column_scale[0]", 32)
+
+    def check(_, i, code):
+        by_row = floats.MULTIPLY[64](floats.FROM_INTEGER[64, 64](y(0, i)), floats.WIDEN(row(0, i)))
         expected = floats.NARROW(floats.MULTIPLY[64](by_row, floats.WIDEN(column)))
-        run.expect(run.output(out + 4 * i, 32), expected, 32, f"out[{i}]")
+        run.expect(code, expected, 32, "an element of out")
+    out = machine.output("out", t.scale(m, 4, 64), 4, check)
+    explorer.call(f"{SPACE}{backend}::dequantise", [y_at, row_at, column, m, out])
 
 
 def ordered_sum(terms):

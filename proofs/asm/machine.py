@@ -176,6 +176,7 @@ class Machine:
         self.own_stack = STACK, STACK  # what the function may write, from the lowest to above it
         self.aligned = set()  # pointers whose alignment to 64 a contract promises
         self.hooks = {}       # symbol -> function(machine) -> rax, instead of a function's code
+        self.outsides = {}    # address -> hook, of those that the image has
         self.executed = {}    # address -> times
         self.decide = None    # function(condition) -> bool, for runs that fork
         self.logic_width = 0  # bits at a time in which vectors' AND, OR, XOR are written; 0: a lane
@@ -242,6 +243,10 @@ class Machine:
             register, low, width = REGISTERS[name]
             total = t.add(total, t.scale(t.extract(self.general[register], low, width), factor, 64),
                           64)
+        return self.placed(total)
+
+    def placed(self, total):
+        """An address, once it is known."""
         if not t.is_int(total):
             form = t.counted(total, 64) if self.appended else None
             if form:
@@ -252,6 +257,9 @@ class Machine:
             if not t.is_int(total):
                 raise Refused("an address depends on data")
         return total & t.mask(64)
+
+    def is_aligned(self, address, size):
+        return t.is_int(address) and address % size == 0
 
     def numbers(self, *names):
         """What general registers hold, where it must not depend on data."""
@@ -319,9 +327,7 @@ class Machine:
             if not t.is_int(lanes) and self.appended and self.appended.takes(where):
                 self.appended.append(where, cells, lanes)
             elif operand.mask:
-                for i in range(0, len(cells), element):
-                    if self.known_bit(operand.mask, i // element):
-                        self.store(where + i, cells[i:i + element])
+                self.store_lanes(where, cells, element, operand.mask)
             else:
                 self.store(where, cells)
             return
@@ -332,12 +338,29 @@ class Machine:
                 bit = self.mask_bit(operand.mask, i // element)
                 kept = [0] * element if operand.zeroing else old[i:i + element]
                 if not t.is_int(bit):
-                    kept = t.to_cells(t.choose(bit == 1, t.from_cells(cells[i:i + element]),
-                                               t.from_cells(kept), 8 * element), 8 * element)
+                    kept = self.blended(bit, cells[i:i + element], kept)
                 if not t.is_int(bit) or not bit:
                     cells[i:i + element] = kept
         rest = [0] * (64 - len(cells)) if vex else old[len(cells):]
         self.vectors[operand.register] = cells + rest
+
+    def blended(self, bit, new, kept):
+        """An element of a lane that a mask has or not."""
+        width = 8 * len(new)
+        return t.to_cells(t.choose(bit == 1, t.from_cells(new), t.from_cells(kept), width), width)
+
+    def store_lanes(self, where, cells, element, mask):
+        for i in range(0, len(cells), element):
+            if self.known_bit(mask, i // element):
+                self.store(t.add(where, i, 64), cells[i:i + element])
+
+    def load_lanes(self, where, size, element, mask):
+        """Lanes that the mask leaves out are not read."""
+        cells = []
+        for lane in range(size // element):
+            cells += (self.load(t.add(where, lane * element, 64), element)
+                      if self.known_bit(mask, lane) else [0] * element)
+        return cells
 
     def mask_bit(self, name, i):
         """Bit i of a lane mask, a number or a term of one bit."""
@@ -368,8 +391,29 @@ class Machine:
             return condition
         return self.holds(condition)
 
+    def product(self, a, b, width, signed):
+        """Of two unknown numbers, 2 * width bits."""
+        return self.multiply(self, a, b, width, signed)
+
+    def noted(self, condition):
+        """The same of one that becomes a bit."""
+        return self.decided(condition)
+
     def call(self, symbol, arguments):
         """Runs a function to its return, as the ABI has it called."""
+        back, kept = self.enter(symbol, arguments)
+        at, steps = self.image.symbols[symbol], 0
+        while not same(at, back):
+            steps += 1
+            if steps > self.limit:
+                raise Refused("runs too long")
+            at = self.advance(at)
+        self.leave(kept)
+
+    def enter(self, symbol, arguments):
+        """What a function finds when it is called: (where it returns to, the registers that it keeps)."""
+        self.outsides = {self.image.symbols[name]: hook for name, hook in self.hooks.items()
+                         if name in self.image.symbols}
         low, high = self.own_stack
         self.memory = {at: cell for at, cell in self.memory.items() if not low <= at < high}
         self.own_stack = STACK - STACK_SIZE, STACK
@@ -378,8 +422,10 @@ class Machine:
         self.place(abi.parameters(self.image, symbol), arguments)
         back = self.unknown("return address", 64)
         self.push(back)
-        kept = {name: self.general[name] for name in KEPT_BY_CALLS}
-        self.run(self.image.symbols[symbol], back)
+        return back, {name: self.general[name] for name in KEPT_BY_CALLS}
+
+    def leave(self, kept):
+        """What a function must leave."""
         if self.general["rsp"] != STACK:
             raise Refused("returns with another stack than it was called with")
         for name, v in kept.items():
@@ -421,31 +467,25 @@ class Machine:
         self.masks = {f"k{i}": self.unknown(f"k{i}", 64) for i in range(8)}
         self.flags = NO_FLAGS
 
-    def run(self, at, back):
-        """From one address to another, which is unknown, so that only `ret` leads there."""
-        hooks = {self.image.symbols[name]: hook for name, hook in self.hooks.items()
-                 if name in self.image.symbols}
-        steps = 0
-        while not same(at, back):
-            if not t.is_int(at):
-                raise Refused("jumps where an address depends on data")
-            if at in hooks:
-                at = self.outside(hooks[at])
-                continue
-            instruction = self.image.instructions.get(at)
-            if instruction is None:
-                raise Refused(f"jumps to {at:#x}, where no instruction is")
-            self.executed[at] = self.executed.get(at, 0) + 1
-            steps += 1
-            if steps > self.limit:
-                raise Refused("runs too long")
-            rsp = self.general["rsp"]
-            try:
-                at = self.step(instruction.get())
-                if self.general["rsp"] is not rsp:
-                    self.drop_stack(rsp - RED_ZONE, self.general["rsp"] - RED_ZONE)
-            except Refused as refused:
-                raise Refused(f"{refused}: {instruction.address:x}: {instruction.raw}") from None
+    def advance(self, at):
+        """Executes the instruction at an address, or a function of which only the contract is known; the
+        next address. Where a call returns to is unknown, so that only `ret` leads there."""
+        if not t.is_int(at):
+            raise Refused("jumps where an address depends on data")
+        if at in self.outsides:
+            return self.outside(self.outsides[at])
+        instruction = self.image.instructions.get(at)
+        if instruction is None:
+            raise Refused(f"jumps to {at:#x}, where no instruction is")
+        self.executed[at] = self.executed.get(at, 0) + 1
+        rsp = self.general["rsp"]
+        try:
+            at = self.step(instruction.get())
+            if self.general["rsp"] is not rsp:
+                self.drop_stack(rsp - RED_ZONE, self.general["rsp"] - RED_ZONE)
+        except Refused as refused:
+            raise Refused(f"{refused}: {instruction.address:x}: {instruction.raw}") from None
+        return at
 
     def outside(self, hook):
         """A function of which only the contract is known; where it returns to."""

@@ -9,63 +9,88 @@ import aes
 import terms as t
 from machine import Refused
 from run import Appended, walk
-from spec import PRIMES, SPACE, columns, modulus, remainder, value
+from spec import PRIMES, SPACE, below, modulus, remainder, value
 
 
-def mask(image, run, backend, n, planes):
-    """MASK-1. The remainder of q + mask is that of their sum and a multiple of the prime; it is also
-    stated of q's remainder, for code that reduces q first."""
-    q_at, q = run.array("q", n, 16, lambda v: [v >= -32767])
-    r_at, (r,) = columns(run, "mask", n, planes)
-    out = run.room(planes * n, 1)
-    run.machine.call(f"{SPACE}{backend}::mask", [q_at, r_at, n, planes, out])
-    for p, prime in enumerate(PRIMES[:planes]):
-        offset = -(-32768 // prime) * prime
-        for j in range(n):
-            code = run.output(out + p * n + j, 8)
-            own = t.total([(t.sign_extend(q[j], 16, 32), 1), (t.zero_extend(r[p][j], 8, 32), 1),
-                           (offset, 1)], 32)
-            any_sum = run.fresh(f"sum_of_mask_{p}[{j}]", 17, lambda v, o=offset, m=prime: [
-                z3.UGE(v, o - 32767), z3.ULE(v, o + 32767 + m - 1)])
-            wide = t.zero_extend(any_sum, 17, 32)
-            cut = run.cut(t.term(code, 8), (own, wide), *(
-                (t.extract(own, 0, size), z3.Extract(size - 1, 0, any_sum)) for size in (8, 16)))
-            if cut.eq(t.term(code, 8)):
-                of_q = remainder(z3.SignExt(16, q[j]) + offset, prime)
-                spec = remainder(of_q + z3.ZeroExt(24, r[p][j]), prime)
-            else:
-                spec = remainder(wide, prime)
-            run.expect(cut, z3.Extract(7, 0, spec), 8, f"plane {p}, masked[{j}]")
+def mask(image, run, backend):
+    """MASK-1, of any n."""
+    machine, explorer = run.of_any_size()
+    n, planes = machine.sizes.symbol("n", 0, 1 << 62), machine.sizes.symbol("planes", 1, 7, few=True)
+    whole = machine.sizes.product("planes n", planes, n)
+    q_at = machine.input("q", t.scale(n, 2, 64), 2, [run.family("q", 16, lambda v: [v >= -32767])])
+    r_at = machine.input("mask", whole, 1, [run.family(f"mask_{p}", 8, below(prime))
+                                            for p, prime in enumerate(PRIMES)], n)
+    q, r = machine.reader(q_at), machine.reader(r_at)
+
+    def check(p, j, code):
+        masked(run, code, q(0, j), r(p, j), p)
+    out = machine.output("masked", whole, 1, check, n, len(PRIMES))
+    explorer.call(f"{SPACE}{backend}::mask", [q_at, r_at, n, planes, out])
 
 
-def unmask(image, run, backend, m, planes):
-    """MASK-4 by RING-5: the sum of ((y - c) inverse_p mod p) L / p over the planes is any number below
-    planes L, and the output is congruent to it, of least magnitude."""
-    y_at, (y,) = columns(run, "y", m, planes)
-    c_at, (c,) = columns(run, "cancellation", m, planes)
-    out, whole = run.room(8 * m, 8), modulus(planes)
-    run.machine.call(f"{SPACE}{backend}::unmask", [y_at, c_at, m, planes, out])
+def masked(run, code, q, r, p):
+    """An output of MASK-1. The remainder of q + mask is that of their sum and a multiple of the prime; it is
+    also stated of q's remainder, for code that reduces q first."""
+    prime = PRIMES[p]
+    offset = -(-32768 // prime) * prime
+    own = t.total([(t.sign_extend(q, 16, 32), 1), (t.zero_extend(r, 8, 32), 1), (offset, 1)], 32)
+    any_sum = run.fresh(f"sum_of_mask_{p}[0]", 17, lambda v, o=offset, m=prime: [
+        z3.UGE(v, o - 32767), z3.ULE(v, o + 32767 + m - 1)])
+    wide = t.zero_extend(any_sum, 17, 32)
+    cut = run.cut(t.term(code, 8), (own, wide), *(
+        (t.extract(own, 0, size), z3.Extract(size - 1, 0, any_sum)) for size in (8, 16)))
+    if cut.eq(t.term(code, 8)):
+        of_q = remainder(z3.SignExt(16, q) + offset, prime)
+        spec = remainder(of_q + z3.ZeroExt(24, r), prime)
+    else:
+        spec = remainder(wide, prime)
+    run.expect(cut, z3.Extract(7, 0, spec), 8, f"plane {p} of masked")
+
+
+def unmask(image, run, backend):
+    """MASK-4, of any m and each number of planes."""
+    for planes in range(1, len(PRIMES) + 1):
+        if run.fixed.get("planes", planes) == planes:
+            unmask_planes(run, backend, planes)
+
+
+def unmask_planes(run, backend, planes):
+    machine, explorer = run.of_any_size()
+    m = machine.sizes.symbol("m", 0, 1 << 60)
+    y_at, c_at = (machine.input(name, t.scale(m, planes, 64), 1, [
+        run.family(f"{name}_{p}", 8, below(prime)) for p, prime in enumerate(PRIMES[:planes])], m)
+        for name in ("y", "cancellation"))
+    y, c = machine.reader(y_at), machine.reader(c_at)
+
+    def check(_, i, code):
+        unmasked(run, code, [y(p, i) for p in range(planes)], [c(p, i) for p in range(planes)])
+    out = machine.output("out", t.scale(m, 8, 64), 8, check)
+    explorer.call(f"{SPACE}{backend}::unmask", [y_at, c_at, m, planes, out])
+
+
+def unmasked(run, code, y, c):
+    """An output of MASK-4 by RING-5: the sum of ((y - c) inverse_p mod p) L / p over the planes is any
+    number below planes L, and the output is congruent to it, of least magnitude."""
+    planes = len(y)
+    whole = modulus(planes)
     weights = [whole // p for p in PRIMES[:planes]]
     if planes == 1:
-        for i in range(m):
-            difference = remainder(z3.ZeroExt(56, y[0][i]) - z3.ZeroExt(56, c[0][i]) + whole, whole)
-            lifted = z3.If(z3.UGT(difference, (whole - 1) // 2), difference - whole, difference)
-            run.expect(run.output(out + 8 * i, 64), lifted, 64, f"out[{i}]")
+        difference = remainder(z3.ZeroExt(56, y[0]) - z3.ZeroExt(56, c[0]) + whole, whole)
+        lifted = z3.If(z3.UGT(difference, (whole - 1) // 2), difference - whole, difference)
+        run.expect(code, lifted, 64, "an element of out")
         return
-    for i in range(m):
-        code = run.output(out + 8 * i, 64)
-        total, found = sum_of_planes(run, code, weights)
-        for p, prime in enumerate(PRIMES[:planes]):
-            inverse = pow(weights[p] % prime, -1, prime)
-            difference = remainder(z3.ZeroExt(24, y[p][i]) - z3.ZeroExt(24, c[p][i]) + prime, prime)
-            spec = z3.ZeroExt(32, remainder(difference * inverse, prime))
-            run.expect(found[p], spec, 64, f"plane {p} of out[{i}]")
-        any_sum = run.fresh(f"sum_of_planes[{i}]", 64, lambda v: [z3.ULT(v, planes * whole)])
-        code = run.cut(code, (total, any_sum))
-        half = (whole - 1) // 2
-        for k in range(planes + 1):  # what is k L above the centred numbers loses k L
-            here = z3.And(z3.UGE(any_sum, max(0, k * whole - half)), z3.ULE(any_sum, k * whole + half))
-            run.expect_that(z3.Implies(here, code == any_sum - k * whole), f"out[{i}] of {k}")
+    total, found = sum_of_planes(run, code, weights)
+    for p, prime in enumerate(PRIMES[:planes]):
+        inverse = pow(weights[p] % prime, -1, prime)
+        difference = remainder(z3.ZeroExt(24, y[p]) - z3.ZeroExt(24, c[p]) + prime, prime)
+        spec = z3.ZeroExt(32, remainder(difference * inverse, prime))
+        run.expect(found[p], spec, 64, f"plane {p} of an element of out")
+    any_sum = run.fresh("sum_of_planes[0]", 64, lambda v: [z3.ULT(v, planes * whole)])
+    code = run.cut(code, (total, any_sum))
+    half = (whole - 1) // 2
+    for k in range(planes + 1):  # what is k L above the centred numbers loses k L
+        here = z3.And(z3.UGE(any_sum, max(0, k * whole - half)), z3.ULE(any_sum, k * whole + half))
+        run.expect_that(z3.Implies(here, code == any_sum - k * whole), f"an element of out, of {k}")
 
 
 def sum_of_planes(run, code, weights):
@@ -85,13 +110,17 @@ def plane_of(v):
     return int(v.decl().name().split("[")[0].rsplit("_", 1)[1])
 
 
-def below_prime(image, run, backend, n):
-    """WIRE-8."""
-    where, found = run.array("byte", n, 8)
-    prime = run.fresh("prime[0]", 8, admitted_prime)
-    run.machine.call(f"{SPACE}{backend}::below", [where, n, prime])
-    spec = z3.If(z3.And([z3.ULT(v, prime) for v in found]), value(1, 8), value(0, 8))
-    run.expect(t.extract(run.machine.general["rax"], 0, 8), spec, 8, "whether all are below")
+def below_prime(image, run, backend):
+    """WIRE-8, of any n."""
+    machine, explorer = run.of_any_size()
+    n, prime = machine.sizes.symbol("n", 0, 1 << 62), run.fresh("prime[0]", 8, admitted_prime)
+    bytes_at = machine.input("bytes", n, 1, [run.family("byte", 8)])
+    machine.watch_elements(bytes_at, lambda v: z3.UGE(v, prime))
+
+    def conclude():
+        spec = z3.If(machine.seen, value(0, 8), value(1, 8))
+        run.expect(t.extract(machine.general["rax"], 0, 8), spec, 8, "whether all are below")
+    explorer.call(f"{SPACE}{backend}::below", [bytes_at, n, prime], conclude)
 
 
 def admitted_prime(v):

@@ -13,7 +13,9 @@ import integers
 import sums
 import tables
 import terms as t
+from loops import Explorer
 from machine import Machine, Refused, same
+from regions import RegionMachine
 
 SOLVER_MILLISECONDS = 300_000
 
@@ -111,6 +113,7 @@ class Family:
     is proved of `any` of them."""
 
     def __init__(self, name, width, fact, parts):
+        self.name, self.width, self.count = name, width, 0
         self.any = z3.BitVec(f"{name}[any]", width)
         self.fact, self.parts, self.found, self.whole = fact, parts, {}, {}
 
@@ -122,13 +125,26 @@ def no_facts(_):
 class Run:
     def __init__(self, image, prover):
         t.forget()
-        self.machine, self.prover = Machine(image), prover
-        self.machine.multiply = self.multiply
+        self.prover = prover
+        self.equip(Machine(image))
         self.next, self.facts, self.operands, self.named = 0x10000000, {}, {}, {}
         self.found, self.families, self.cells_named, self.sums_products = {}, {}, {}, False
-        self.outputs = 0
+        self.outputs, self.fixed, self.explorer = 0, {}, Explorer
+
+    def equip(self, machine):
+        """Has a machine do its products and calls as this run does."""
+        self.machine = machine
+        machine.multiply = self.multiply
         for name in ("slip::base::wipe", "memset", "memcpy", "memmove"):
-            self.machine.hooks[name] = getattr(self, name.split("::")[-1])
+            machine.hooks[name] = getattr(self, name.split("::")[-1])
+
+    def of_any_size(self):
+        """From now on sizes are unknown, but for those in `fixed`, and arrays stand anywhere: (machine, what
+        follows all its ways)."""
+        executed = self.machine.executed
+        self.equip(RegionMachine(self.machine.image, self))
+        self.machine.executed = executed
+        return self.machine, self.explorer(self.machine)
 
     # --- set-up --------------------------------------------------------------------------------
 
@@ -158,13 +174,28 @@ class Run:
 
     def elements(self, name, count, width, fact=no_facts, parts=()):
         """The same without a place in memory."""
+        family = self.family(name, width, fact, parts)
+        return [self.element(family) for _ in range(count)]
+
+    def family(self, name, width, fact=no_facts, parts=()):
+        """The same of which each is declared when it is met."""
         family = Family(name, width, fact, parts)
-        elements = [z3.BitVec(f"{name}[{i}]", width) for i in range(count)]
-        for v in [family.any, *elements]:
-            self.facts[t.keep(v)] = fact
-            self.families[t.ident(v)] = family
-            self.operands[t.ident(v)] = [Operand(v, part) for part in parts]
-        return elements
+        self.declare(family.any, family)
+        return family
+
+    def element(self, family, of_family=True):
+        """Another one; unless `of_family`, without what is known of the others."""
+        v = z3.BitVec(f"{family.name}[{family.count}]", family.width)
+        family.count += 1
+        t.keep(v)
+        if of_family:
+            self.declare(v, family)
+        return v
+
+    def declare(self, v, family):
+        self.facts[t.keep(v)] = family.fact
+        self.families[t.ident(v)] = family
+        self.operands[t.ident(v)] = [Operand(v, part) for part in family.parts]
 
     def fresh(self, name, width, fact=no_facts):
         v = z3.BitVec(name, width)
@@ -667,8 +698,8 @@ def same_cells(a, b):
 class Unbounded(Run):
     """A run without the ranges that the contract requires: proofs that need them must fail."""
 
-    def elements(self, name, count, width, fact=no_facts, parts=()):
-        return super().elements(name, count, width, no_facts, [
+    def family(self, name, width, fact=no_facts, parts=()):
+        return super().family(name, width, no_facts, [
             part._replace(range=self.wider(*part.range)) for part in parts])
 
     def operand(self, variable, part, value, least, greatest):

@@ -25,6 +25,7 @@ COUNTS = {}    # id of a number of accepted words -> its greatest value
 BITS = {}      # id of such a number that is 1 or 0 by a condition -> the number
 PRODUCTIVE = {}  # id of a term -> whether a product is in it
 POSITIVE = {}  # id of a sum of floats that is never -0 -> the sum
+SIZES = {}     # id of a size, a counter or a pointer (sizes.py) -> the term
 XORS = {}      # id of a sum of bytes modulo 2 -> ({id: byte}, constant)
 
 
@@ -40,7 +41,7 @@ def one(v):
 
 def forget():
     for table in (LINEAR, SIGNS, PRODUCTS, APPLIED, MAXIMA, COUNTS, BITS, XORS,
-                  POSITIVE, PRODUCTIVE):
+                  POSITIVE, PRODUCTIVE, SIZES):
         table.clear()
     sums.forget()
     SUMS.clear()
@@ -546,7 +547,7 @@ def shl(v, count, width):
         return v << count & mask(width)
     if count == 0:
         return v
-    if ident(v) in LINEAR or has_product(v):
+    if ident(v) in LINEAR or ident(v) in SIZES or has_product(v):
         return scale(v, 1 << count, width)
     return concat([(extract(v, 0, width - count), width - count), (0, count)])
 

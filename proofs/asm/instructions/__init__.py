@@ -2,7 +2,6 @@
 
 import re
 
-import terms as t
 from machine import Refused
 
 from . import floating, moves, rounds  # noqa: F401  (they fill VECTOR)
@@ -19,8 +18,7 @@ def check_alignment(m, i, plain, vex):
     for operand in i.operands:
         if operand.kind == "memory" and (ALIGNED.match(plain) or not vex and operand.width == 128
                                          and plain not in UNALIGNED):
-            address = m.address(operand)
-            if not t.is_int(address) or address % (operand.width // 8):
+            if not m.is_aligned(m.address(operand), operand.width // 8):
                 raise Refused("a misaligned address")
 
 

@@ -76,12 +76,7 @@ def move(m, i, vex):
     element = {"8": 1, "16": 2, "32": 4, "64": 8}.get(re.sub(r"^v?movdq[au]", "", i.name), 4)
     size = size_of(i)
     if source.kind == "memory" and destination.mask:
-        # Lanes that the mask leaves out are not read.
-        where = m.address(source)
-        cells = []
-        for lane in range(size // element):
-            cells += (m.load(where + lane * element, element)
-                      if m.known_bit(destination.mask, lane) else [0] * element)
+        cells = m.load_lanes(m.address(source), size, element, destination.mask)
     else:
         cells = m.cells(source, size)
     m.write_vector(destination, cells, vex, element)

@@ -198,7 +198,7 @@ def product(m, a, b, width, signed):
         extend = t.sign_extend if signed else t.zero_extend
         factor = t.signed(a, width) if signed else a
         return t.scale(extend(b, width, 2 * width), factor & t.mask(2 * width), 2 * width)
-    return t.extract(m.multiply(m, a, b, width, signed), 0, 2 * width)
+    return t.extract(m.product(a, b, width, signed), 0, 2 * width)
 
 
 @scalar("imul")
@@ -301,7 +301,7 @@ def cmov(m, i, code):
 
 
 def setcc(m, i, code):
-    m.write(i.operands[0], t.choose(m.decided(m.flags.condition(code)), 1, 0, 8))
+    m.write(i.operands[0], t.choose(m.noted(m.flags.condition(code)), 1, 0, 8))
 
 
 @scalar("kmovb", "kmovw", "kmovd", "kmovq")

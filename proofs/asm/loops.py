@@ -1,0 +1,622 @@
+"""Loops with any number of passes.
+
+A loop's head is the target of a jump back. If the sizes decide after a pass whether another one follows,
+the loop is executed pass by pass. Otherwise one pass is executed from a generic state, the state in which
+pass i begins: what a pass does not change stays, what grows by a constant is linear in i, everything
+else is unknown. Which is which is guessed from one pass, and bounds on i from its branches (`generic`).
+Guesses that do not hold at the first pass, or after a pass that begins with all of them, are dropped
+until the rest are inductive. Then the pass is executed for good, and the rest is proved (`check`).
+Execution goes on from where the generic pass leaves the loop. What every pass that continues the loop
+has written, the passes before pass i have written together (`in_passes_before`)."""
+
+import z3
+
+import terms as t
+from machine import NO_FLAGS, Refused, same
+from regions import Fork, Interval, claimed
+from sizes import Data
+
+ROUNDS = 8      # of guesses
+PASSES = 10000  # of a loop that is executed pass by pass
+
+
+class State:
+    """A machine's registers and memory, and what led there: `path`, facts on sizes; `branches`, the
+    conditions among them and which way they went; `written`, intervals; `whole`, the chunks of
+    outputs that are written; `calls`, how many functions deep."""
+
+    def __init__(self, of, path=(), branches=(), written=(), whole=frozenset(), calls=0):
+        self.seen = of.seen
+        self.general, self.vectors = dict(of.general), list(of.vectors)
+        self.masks, self.flags, self.memory = dict(of.masks), of.flags, dict(of.memory)
+        self.path, self.branches, self.written = list(path), list(branches), list(written)
+        self.whole, self.calls = whole, calls
+
+    def copy(self):
+        return State(self, self.path, self.branches, self.written, self.whole, self.calls)
+
+
+# --- the graph of a function ---------------------------------------------------------------------
+
+class Loop:
+    """The instructions from which a jump back to `head` is reached without passing it; those of them
+    that may leave it; how many functions deep it runs."""
+
+    def __init__(self, head, body, leaving, calls=0):
+        self.head, self.body, self.leaving, self.calls = head, body, leaving, calls
+
+
+def successors(image, at):
+    """Where an instruction may lead in its function, calls apart."""
+    instruction, following = image.instructions[at].get(), image.following.get(at)
+    if instruction.name in ("ret", "hlt") or instruction.name == "jmp" and not instruction.target:
+        return []
+    if instruction.name == "jmp":
+        return [instruction.target[0]]
+    return [instruction.target[0], following] if instruction.name[0] == "j" else [following]
+
+
+def loops_of(image, entry):
+    """{head: Loop} of what an entry reaches."""
+    edges, stack, open_, backs = {}, [(entry, False)], set(), []
+    while stack:
+        at, is_done = stack.pop()
+        if is_done:
+            open_.discard(at)
+        elif at not in edges and at in image.instructions:
+            edges[at] = successors(image, at)
+            open_.add(at)
+            backs += [(at, to) for to in edges[at] if to in open_]
+            stack += [(at, True), *((to, False) for to in edges[at])]
+    before = {}
+    for at, targets in edges.items():
+        for to in targets:
+            before.setdefault(to, []).append(at)
+    return {head: loop_of(head, [at for at, to in backs if to == head], edges, before)
+            for _, head in backs}
+
+
+def loop_of(head, tails, edges, before):
+    body, stack = {head}, list(tails)
+    while stack:
+        at = stack.pop()
+        if at not in body:
+            body.add(at)
+            stack += before.get(at, [])
+    return Loop(head, body, {at for at in body if any(to not in body for to in edges[at])})
+
+
+# --- what a pass changes -------------------------------------------------------------------------
+
+class Affine:
+    """A register or 8 bytes of the stack that begin as `first` and grow by `step` in their low `width`
+    bits; above these are zeros."""
+
+    def __init__(self, first, step, width):
+        self.first, self.step, self.width = first, step, width
+
+    def after(self, passes):
+        low = t.add(self.first, t.scale(t.extract(passes, 0, self.width), self.step, self.width),
+                    self.width)
+        return t.zero_extend(low, self.width, 64)
+
+    def is_like(self, other):
+        return type(other) is Affine and (self.step, self.width) == (other.step, other.width)
+
+
+UNKNOWN = "unknown"
+
+
+def growth(first, second):
+    """The form of a value that changed."""
+    for width in (64, 32):
+        low = [t.extract(v, 0, width) for v in (first, second)]
+        above = [t.extract(v, width, 64 - width) for v in (first, second)] if width < 64 else []
+        step = t.sub(low[1], low[0], width)
+        if t.is_int(step) and all(t.is_int(v) and v == 0 for v in above):
+            return Affine(low[0], step, width)
+    return UNKNOWN
+
+
+def same_cell(a, b):
+    if a is b:
+        return True
+    if t.is_int(a) or t.is_int(b):
+        return t.is_int(a) and t.is_int(b) and a == b
+    return a[1] == b[1] and t.same(a[0], b[0])
+
+
+def eight_bytes(memory, at):
+    """The number that 8 bytes of memory are; None if one is missing."""
+    cells = [memory.get(at + k) for k in range(8)]
+    return None if any(cell is None for cell in cells) else t.from_cells(cells)
+
+
+def changes(first, second):
+    """{place: form} of what is not the same in two states: ("general", name), ("mask", name), ("vector",
+    number, byte), ("stack", address) of 8 bytes or ("byte", address)."""
+    return changes_of_registers(first, second) | changes_of_memory(first.memory, second.memory)
+
+
+def changes_of_registers(first, second):
+    forms = {("general", name): growth(v, second.general[name]) for name, v in first.general.items()
+             if not same(v, second.general[name])}
+    forms |= {("mask", name): UNKNOWN for name, v in first.masks.items()
+              if not same(v, second.masks[name])}
+    for number, cells in enumerate(first.vectors):
+        if cells is not second.vectors[number]:
+            forms |= {("vector", number, k): UNKNOWN for k, (a, b) in enumerate(
+                zip(cells, second.vectors[number])) if not same_cell(a, b)}
+    return forms
+
+
+def changes_of_memory(first, second):
+    forms = {}
+    for at in first:
+        if at in second and same_cell(first[at], second[at]):
+            continue
+        begin = at // 8 * 8
+        numbers = [eight_bytes(memory, begin) for memory in (first, second)]
+        form = UNKNOWN if any(v is None for v in numbers) else growth(*numbers)
+        forms[("byte", at) if form == UNKNOWN else ("stack", begin)] = form
+    return forms
+
+
+def common(forms):
+    """What holds of all of several {place: form}."""
+    together = {}
+    for place in set().union(*forms):
+        own = [form.get(place) for form in forms]
+        alike = type(own[0]) is Affine and all(own[0].is_like(other) for other in own[1:])
+        together[place] = own[0] if alike else UNKNOWN
+    return together
+
+
+def value_at(state, place):
+    """What stands at the place of a form that grows; None if it is not all there."""
+    return state.general[place[1]] if place[0] == "general" else eight_bytes(state.memory, place[1])
+
+
+class Shape:
+    """The state in which a pass of a loop begins: `first`, but for `forms`."""
+
+    def __init__(self, first, forms, passes):
+        self.first, self.forms, self.passes = first, forms, passes
+
+    def state(self, machine, bounds):
+        state = self.first.copy()
+        state.path += bounds
+        state.flags = NO_FLAGS
+        for place, form in self.forms.items():
+            self.put(machine, state, place, form)
+        return state
+
+    def put(self, machine, state, place, form):
+        kind = place[0]
+        if kind == "general":
+            state.general[place[1]] = machine.unknown(place[1], 64) if form == UNKNOWN else (
+                form.after(self.passes))
+        elif kind == "mask":
+            state.masks[place[1]] = machine.unknown(place[1], 64)
+        elif kind == "vector":
+            cells = list(state.vectors[place[1]])
+            cells[place[2]] = machine.unknown(f"zmm{place[1]}", 8), 0
+            state.vectors[place[1]] = cells
+        elif kind == "byte":
+            state.memory.pop(place[1], None)
+        else:
+            for k, cell in enumerate(t.to_cells(form.after(self.passes), 64)):
+                state.memory[place[1] + k] = cell
+
+    def broken(self, state, sizes):
+        """The places at which a state is not that of the next pass."""
+        wrong, following = [], t.add(self.passes, 1, 64)
+        for place, form in self.forms.items():
+            if type(form) is Affine and not is_equal(
+                    value_at(state, place), form.after(following), state, sizes):
+                wrong.append(place)
+        for place in changes_of_registers(self.first, state):
+            if place not in self.forms:
+                wrong.append(place)
+        for at, cell in self.first.memory.items():
+            if ("byte", at) not in self.forms and ("stack", at // 8 * 8) not in self.forms and not (
+                    at in state.memory and same_cell(cell, state.memory[at])):
+                wrong.append(("byte", at))
+        return wrong
+
+    def without(self, wrong):
+        """The same, but that nothing is known of some places."""
+        forms = {place: form for place, form in self.forms.items() if place not in wrong}
+        return Shape(self.first, forms | loosened(wrong), self.passes)
+
+
+def is_equal(a, b, state, sizes):
+    """Whether two values are the same number in a state."""
+    if a is None or same(a, b):
+        return a is not None
+    try:
+        claim = sizes.value(a) == sizes.value(b)
+    except Data:
+        return False
+    return sizes.holds(claim, state.path)
+
+
+# --- all ways ------------------------------------------------------------------------------------
+
+class Explorer:
+    """Follows all ways of a function."""
+
+    def __init__(self, machine):
+        self.machine, self.sizes, self.image = machine, machine.sizes, machine.image
+        self.loops, self.unrolled, self.counters = {}, set(), 0
+        self.forks = []      # (address, condition) of the conditions that were not decided
+        self.summaries = []  # heads of the loops that were proved of any number of passes
+        self.state = self.finish = None  # whose registers the machine has; what proves how a way ends
+        self.steps = 0
+
+    def call(self, symbol, arguments, conclude=lambda: None):
+        """Follows all ways of a function, which must keep and write what it has to; conclude() proves of
+        each what it returns."""
+        machine, entry = self.machine, self.image.symbols[symbol]
+        back, kept = machine.enter(symbol, arguments)
+        self.loops.update(loops_of(self.image, entry))
+
+        def finish(state, at):
+            self.enter(state)
+            if not same(at, back):
+                raise Refused("returns to another place than its caller")
+            machine.leave(kept)
+            self.conclude(state)
+            conclude()
+        self.finish = finish
+        self.explore([(State(machine), entry)], None)
+
+    def enter(self, state):
+        machine = self.machine
+        machine.general, machine.vectors, machine.masks = state.general, state.vectors, state.masks
+        machine.flags, machine.memory = state.flags, state.memory
+        machine.path, machine.written, machine.seen = state.path, state.written, state.seen
+        self.state = state
+
+    def left(self):
+        """The state of what the machine has executed."""
+        state, machine = self.state, self.machine
+        state.general, state.vectors, state.masks = machine.general, machine.vectors, machine.masks
+        state.flags, state.memory, state.seen = machine.flags, machine.memory, machine.seen
+        return state
+
+    def explore(self, starts, loop):
+        """[(state, address)] of all ways from starts back to a loop's head or out of it; without a loop,
+        each way out of the function is finished."""
+        work, found = [(state, at, False) for state, at in starts], []
+        while work:
+            state, at, has_moved = work.pop()
+            self.enter(state)
+            while True:
+                if self.is_done(state, at, loop, has_moved):
+                    if loop:
+                        found.append((self.left(), at))
+                    else:
+                        self.finish(self.left(), at)
+                    break
+                is_own = loop and at == loop.head and state.calls == loop.calls
+                if t.is_int(at) and at in self.loops and not is_own:
+                    work += [(*way, True) for way in self.inside(self.left(), self.loops[at])]
+                    break
+                ways = self.step(state, at)
+                if type(ways) is list:
+                    work += [(way, at, has_moved) for way in ways]
+                    break
+                at, has_moved = ways, True
+        return found
+
+    def is_done(self, state, at, loop, has_moved):
+        if state.calls < 0:
+            return True
+        return loop and state.calls == loop.calls and (
+            at not in loop.body or at == loop.head and has_moved)
+
+    def step(self, state, at):
+        """The next address; or the states of both ways of a condition, none where a guess led to what is
+        refused."""
+        self.steps += 1
+        if self.steps > self.machine.limit:
+            raise Refused("runs too long")
+        try:
+            following = self.machine.advance(at)
+        except Fork as fork:
+            self.forks.append((at, fork.condition))
+            return [self.way(fork, holds) for holds in (True, False)]
+        except Refused:
+            if self.machine.scouting:
+                return []
+            raise
+        instruction = self.image.instructions.get(at)
+        name = instruction.get().name if at not in self.machine.outsides else "ret"
+        if name == "call":
+            state.calls += 1
+            self.loops.update(loops_of(self.image, following))
+        state.calls -= name == "ret"
+        return following
+
+    def way(self, fork, holds):
+        state = self.left().copy()
+        state.path.append(fork.claim if holds else z3.Not(fork.claim))
+        state.branches.append((fork.condition, holds))
+        return state
+
+    # --- loops -----------------------------------------------------------------------------------
+
+    def inside(self, state, loop):
+        """[(state, address)] of the ways out of a loop that a state has come to."""
+        loop, out = Loop(loop.head, loop.body, loop.leaving, state.calls), []
+        for _ in range(PASSES):
+            ways, is_decided = self.trial(state, loop)
+            backs = [way for way, at in ways if at == loop.head]
+            if not is_decided:
+                return out + self.joined(self.summary(state, loop, backs))
+            out += self.joined([(way, at) for way, at in ways if at != loop.head])
+            if not backs:
+                return out
+            state = self.merged(backs)
+        raise Refused(f"the loop at {loop.head:x} has too many passes")
+
+    def trial(self, state, loop):
+        """(the ways of one pass, whether sizes decide if there is another). That is tried out first,
+        unless the loop is known as one of few passes."""
+        scouting = self.machine.scouting
+        if loop.head not in self.unrolled:
+            ways, is_decided = self.one_pass(state.copy(), loop, True)
+            if not is_decided or scouting:
+                return ways, is_decided
+            self.unrolled.add(loop.head)
+        ways, is_decided = self.one_pass(state.copy(), loop, scouting)
+        return (ways, True) if is_decided or scouting else self.one_pass(state.copy(), loop, True)
+
+    def one_pass(self, state, loop, scouting):
+        machine = self.machine
+        before = machine.scouting, machine.executed, self.forks
+        machine.scouting, self.forks = scouting, []
+        if scouting:
+            machine.executed = {}
+        try:
+            ways = self.explore([(state, loop.head)], loop)
+            is_open = any(at in loop.leaving and not self.sizes.is_of_few(c) for at, c in self.forks)
+        finally:
+            before[2].extend(self.forks)
+            machine.scouting, machine.executed, self.forks = before
+        backs = sum(at == loop.head for _, at in ways)
+        return ways, not (is_open and 0 < backs < len(ways))
+
+    def summary(self, first, loop, backs):
+        """The ways out of a loop of any number of passes; `backs`: where its first pass led."""
+        self.counters += 1
+        passes = self.sizes.counter(f"pass[{self.counters}]")
+        shape, bounds = self.generic(first, loop, backs, passes)
+        start = shape.state(self.machine, bounds)
+        start.seen = z3.Bool("seen") if self.machine.watch else first.seen
+        generic = start.copy()
+        ways, _ = self.one_pass(start, loop, self.machine.scouting)
+        if not self.machine.scouting:
+            self.check(shape, bounds, [way for way, at in ways if at == loop.head])
+            self.relate(shape, generic, ways, loop.head)
+            self.summaries.append(loop.head)
+        before, own = len(first.written), [way.written[len(first.written):] for way, at in ways
+                                           if at == loop.head]
+        written = in_passes_before(own, passes)
+        for way, _ in ways:
+            way.written[before:before] = written
+        return [(way, at) for way, at in ways if at != loop.head]
+
+    def generic(self, first, loop, backs, passes):
+        """(Shape, bounds): what holds where pass i begins, as far as passes that prove nothing show."""
+        shape = Shape(first, common([changes(first, state) for state in backs]), passes)
+        bounds = None
+        for _ in range(ROUNDS):
+            ways, _ = self.one_pass(shape.state(self.machine, bounds or []), loop, True)
+            backs = [way for way, at in ways if at == loop.head]
+            wrong = [place for state in backs for place in shape.broken(state, self.sizes)]
+            if bounds is None:
+                kept = self.guesses(first, backs, passes)
+            else:
+                kept = [b for b in bounds if all(self.holds_after(b, s, passes) for s in backs)]
+                if len(kept) == len(bounds) and not wrong:
+                    return shape, bounds
+            bounds, shape = kept, shape.without(wrong)
+        raise Refused(f"no invariant of the loop at {loop.head:x} is found")
+
+    def guesses(self, first, backs, passes):
+        """Bounds that the branches of a pass suggest for the next, and that hold at the first."""
+        number, found = self.sizes.symbols[t.ident(passes)], {}
+        for state in backs:
+            for condition, holds in state.branches[len(first.branches):]:
+                for reading in self.sizes.readings(condition, holds):
+                    claim = z3.substitute(reading, (number, number - 1))
+                    found[claim.get_id()] = claim
+        return [claim for claim in found.values() if self.sizes.is_claim_on(passes, claim) and (
+            self.sizes.holds(z3.substitute(claim, (number, z3.IntVal(0))), first.path))]
+
+    def holds_after(self, bound, state, passes):
+        number = self.sizes.symbols[t.ident(passes)]
+        return self.sizes.holds(z3.substitute(bound, (number, number + 1)), state.path)
+
+    def check(self, shape, bounds, backs):
+        """Proves of the first pass, and of the next if of one, how it begins."""
+        number = self.sizes.symbols[t.ident(shape.passes)]
+        for bound in bounds:
+            if not self.sizes.holds(z3.substitute(bound, (number, z3.IntVal(0))), shape.first.path):
+                raise Refused(f"a bound that does not hold where a loop begins: {bound}")
+        for state in backs:
+            for bound in bounds:
+                if not self.holds_after(bound, state, shape.passes):
+                    raise Refused(f"a bound that a loop does not keep: {bound}")
+            wrong = shape.broken(state, self.sizes)
+            if wrong:
+                raise Refused(f"an invariant that a loop does not keep, of {wrong[0]}")
+
+    def relate(self, shape, generic, ways, head):
+        """Proves which part of what has been seen a register tells, where a pass begins."""
+        if not self.machine.watch:
+            return
+        before = shape.first.seen
+        for tells in self.tellers(shape):
+            def so_far(state):
+                return z3.Or(before, tells(state))
+            seen = [z3.substitute(way.seen, (generic.seen, so_far(generic))) for way, _ in ways]
+            claims = [so_far(shape.first) == before] + [
+                so_far(way) == now for (way, at), now in zip(ways, seen) if at == head]
+            if all(map(self.machine.run.holds, claims)):
+                for (way, _), now in zip(ways, seen):
+                    way.seen = now
+                return
+        if any(not way.seen.eq(generic.seen) for way, _ in ways):
+            raise Refused(f"what the loop at {head:x} has seen is in no register")
+        for way, _ in ways:
+            way.seen = before
+
+    def tellers(self, shape):
+        """Conditions on a register that a pass changes that may say whether something was seen: of a vector,
+        that a number of 32 bits is negative or that it holds of a byte; of a general register, that it is
+        not 0 or that its low 32 bits are negative."""
+        unknown = [place for place, form in shape.forms.items() if form == UNKNOWN]
+        for number in sorted({place[1] for place in unknown if place[0] == "vector"}):
+            own = sorted(place[2] for place in unknown if place[:2] == ("vector", number))
+            yield lambda state, number=number, own=own: z3.Or([
+                negative(t.from_cells(state.vectors[number][k:k + 4])) for k in own if k % 4 == 0])
+            yield lambda state, number=number, own=own: z3.Or([
+                self.machine.watch(t.term(t.from_cells([state.vectors[number][k]]), 8)) for k in own])
+        for name in sorted(place[1] for place in unknown if place[0] == "general"):
+            yield lambda state, name=name: t.term(state.general[name], 64) != 0
+            yield lambda state, name=name: negative(state.general[name])
+
+    # --- ways that meet --------------------------------------------------------------------------
+
+    def joined(self, ways):
+        """One state for all that come to one place, unless they may have seen different things."""
+        if self.machine.watch:
+            return ways
+        places = {}
+        for state, at in ways:
+            key = at if t.is_int(at) else t.keep(at), state.calls
+            places.setdefault(key, (at, []))[1].append(state)
+        return [(self.merged(states), at) for at, states in places.values()]
+
+    def merged(self, states):
+        """What holds in each of some states; of facts, those on numbers that are still there."""
+        if self.machine.watch and len(states) > 1:
+            raise Refused("ways that may have seen different things come to one place")
+        for state in states:
+            self.settle(state)
+        first, one = states[0], states[0].copy()
+        if len(states) > 1:
+            one.branches = one.branches[:prefix([state.branches for state in states])]
+            one.written = one.written[:prefix([state.written for state in states])]
+            one.whole = frozenset.intersection(*(state.whole for state in states))
+            for place in loosened(common([changes(first, state) for state in states[1:]])):
+                Shape(first, {}, None).put(self.machine, one, place, UNKNOWN)
+            if any(state.flags is not first.flags for state in states):
+                one.flags = NO_FLAGS
+        if not self.machine.scouting:
+            alive = self.sizes.symbols_in([
+                *one.general.values(), *(cell[0] for cell in one.memory.values() if not t.is_int(cell)),
+                *(end for interval in one.written for end in (interval.low, interval.high))])
+            paths = [[fact for fact in state.path if self.sizes.loops_behind(fact) <= alive]
+                     for state in states]
+            same_facts = prefix(paths)
+            one.path = paths[0][:same_facts]
+            if len(states) > 1 and all(len(path) > same_facts for path in paths):
+                one.path.append(z3.Or([z3.And(path[same_facts:]) for path in paths]))
+        return one
+
+    # --- what is written -------------------------------------------------------------------------
+
+    def outputs(self):
+        """Every (region, chunk) that must be written, or read if it is watched."""
+        return [(region, chunk) for region in self.machine.regions.values()
+                if region.is_output or region is self.machine.watched for chunk in region.chunks]
+
+    def settle(self, state):
+        """Of chunks that are written it is only kept that they are."""
+        if self.machine.scouting:
+            return
+        written = {id(one.chunk): one.chunk for one in state.written}
+        state.whole |= {key for key, chunk in written.items() if self.is_written(chunk, state)}
+        state.written = [one for one in state.written if id(one.chunk) not in state.whole]
+
+    def is_written(self, chunk, state):
+        """Whether intervals, one after the other, reach from a chunk's beginning to its end."""
+        at, left = chunk.begin, [one for one in state.written if one.chunk is chunk]
+        while True:
+            found = next((one for one in left if same(one.low, at)), None) or next(
+                (one for one in left if self.is_above(at, one.low, state)), None)
+            if found is None:
+                return self.is_above(at, chunk.end, state)
+            left.remove(found)
+            at = found.high
+
+    def is_above(self, a, b, state):
+        """Whether a >= b, of offsets."""
+        return self.sizes.holds(claimed(self.sizes.total(a) >= self.sizes.total(b)), state.path)
+
+    def conclude(self, state):
+        """Every output is written."""
+        self.settle(state)
+        for region, chunk in self.outputs():
+            if id(chunk) not in state.whole and not self.is_above(
+                    chunk.begin, region.length, state) and not self.is_written(chunk, state):
+                what = "written" if region.is_output else "read"
+                raise Refused(f"{region.name} is not proved to be {what} from {chunk.begin} to {chunk.end}")
+
+
+def negative(v):
+    """Whether the low 32 bits of a value are, as a signed number."""
+    return t.term(t.extract(v, 31, 1), 1) == 1
+
+
+def loosened(places):
+    """{place: UNKNOWN}, of 8 bytes of the stack each byte."""
+    return {one: UNKNOWN for place in places for one in (
+        [("byte", place[1] + k) for k in range(8)] if place[0] == "stack" else [place])}
+
+
+def prefix(lists):
+    """How many elements from the first on some lists have in common."""
+    at = 0
+    while all(at < len(one) for one in lists) and all(
+            lists[0][at] is one[at] or z3.is_expr(one[at]) and one[at].eq(lists[0][at]) for one in lists[1:]):
+        at += 1
+    return at
+
+
+def in_passes_before(written, passes):
+    """The intervals that passes before pass i have written together; `written`: of each way on which a
+    pass comes back."""
+    found, ways = [], [adjoined(way) for way in written]
+    for one in ways[0] if ways else []:
+        atoms, _ = t.linear(one.low, 64)
+        step = t.signed(atoms.get(t.ident(passes), (None, 0))[1], 64)
+        size = t.sub(one.high, one.low, 64)
+        if t.is_int(size) and 0 < step <= size and all(any(is_same(one, o) for o in way) for way in ways):
+            found.append(Interval(one.chunk, t.sub(one.low, t.scale(passes, step, 64), 64), one.low))
+    return found
+
+
+def adjoined(intervals):
+    """The same with those in one that begin where another ends."""
+    left, done = list(intervals), []
+    while left:
+        one = left.pop(0)
+        following = next((o for o in left if o.chunk is one.chunk and same(o.low, one.high)), None)
+        before = next((o for o in left if o.chunk is one.chunk and same(o.high, one.low)), None)
+        if following is not None:
+            left.remove(following)
+            left.append(Interval(one.chunk, one.low, following.high))
+        elif before is None:
+            done.append(one)
+        else:
+            left.append(one)
+    return done
+
+
+def is_same(a, b):
+    return a.chunk is b.chunk and same(a.low, b.low) and same(a.high, b.high)

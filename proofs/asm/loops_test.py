@@ -1,0 +1,116 @@
+"""What loops.py guesses must be proved: an invariant that a loop does not keep, or that does not hold
+where it begins, and a bound that is not found must be refused."""
+
+import z3
+
+import loops
+import run
+import terms as t
+from machine import Refused
+from sizes import Sizes
+
+MASK, BELOW = ("avx512", "mask"), ("avx512", "below")
+
+
+class NoBound(loops.Explorer):
+    """Finds no bound of the number of passes."""
+
+    def guesses(self, first, backs, passes):
+        return []
+
+
+class Wrong(loops.Explorer):
+    """Spoils what was found of the first loop."""
+
+    def generic(self, first, loop, backs, passes):
+        shape, bounds = super().generic(first, loop, backs, passes)
+        if self.machine.scouting:
+            return shape, bounds
+        return self.spoilt(shape, bounds, self.sizes.symbols[t.ident(passes)])
+
+    def spoilt(self, shape, bounds, number):
+        raise NotImplementedError
+
+
+class NotKept(Wrong):
+    """That there is no second pass."""
+
+    def spoilt(self, shape, bounds, number):
+        return shape, [*bounds, number <= 0]
+
+
+class NotAtFirst(Wrong):
+    """That the first pass is the second."""
+
+    def spoilt(self, shape, bounds, number):
+        return shape, [*bounds, number >= 1]
+
+
+class TooFast(Wrong):
+    """That a register grows by one more than it does."""
+
+    def spoilt(self, shape, bounds, number):
+        place, form = next((place, form) for place, form in shape.forms.items()
+                           if type(form) is loops.Affine)
+        faster = loops.Affine(form.first, form.step + 1, form.width)
+        return loops.Shape(shape.first, shape.forms | {place: faster}, shape.passes), bounds
+
+
+class NoChange(Wrong):
+    """That what changes in an unknown way does not change."""
+
+    def spoilt(self, shape, bounds, number):
+        forms = {place: form for place, form in shape.forms.items() if type(form) is loops.Affine}
+        return loops.Shape(shape.first, forms, shape.passes), bounds
+
+
+class InNoRegister(loops.Explorer):
+    """That no register tells what has been read."""
+
+    def tellers(self, shape):
+        return []
+
+
+class InWrongRegister(loops.Explorer):
+    """That a register that every pass overwrites tells what has been read."""
+
+    def tellers(self, shape):
+        return [lambda state: t.term(state.general["rax"], 64) != 0]
+
+
+# (what is wrong, in which kernel, what the refusal says)
+SPOILT = [(NoBound, MASK, "not proved to lie in it"), (NotKept, MASK, "a bound that a loop does not keep"),
+          (NotAtFirst, MASK, "a bound that does not hold where a loop begins"),
+          (TooFast, MASK, "not proved to lie in it"),
+          (NoChange, MASK, "an invariant that a loop does not keep"),
+          (InNoRegister, BELOW, "is in no register"), (InWrongRegister, BELOW, "is in no register")]
+
+
+def check(image, prover, table):
+    """What is wrong."""
+    functions, wrong = {row[:2]: row[3] for row in table}, []
+    for spoilt, kernel, saying in SPOILT:
+        if kernel not in functions:
+            continue
+        what, own = spoilt.__doc__.strip(), run.Run(image, prover)
+        own.explorer, own.fixed = spoilt, {"planes": 1}
+        try:
+            functions[kernel](image, own)
+            wrong.append(f"loops of any size: not refused: {what}")
+        except Refused as refused:
+            if saying not in str(refused):
+                wrong.append(f"loops of any size: {what} is refused for another reason: {refused}")
+            print(f"  refused, loops of any size: {what} {str(refused)[:60]}")
+    return wrong + integers()
+
+
+def integers():
+    """A sum of 64 bits may wrap, and 32 bits of a register may not be all of it."""
+    t.forget()
+    sizes = Sizes()
+    a, b = sizes.symbol("a", 0, t.mask(64)), sizes.symbol("b", 0, (1 << 63) - 1)
+    grown = z3.ULE(a, t.add(a, b, 64))
+    low = t.zero_extend(t.extract(a, 0, 32), 32, 64)
+    claims = [(grown, False), (z3.ULE(b, t.add(b, b, 64)), True), (low == a, False), (z3.ULE(low, a), True)]
+    return [f"sizes: {claim} is {'not ' if is_so else ''}proved" for claim, is_so in claims
+            if sizes.holds(sizes.condition(claim), []) != is_so]

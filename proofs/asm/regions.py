@@ -1,0 +1,387 @@
+"""A machine whose arrays stand anywhere and have any size.
+
+An address is a sum: the pointer to one array, a region, and an offset in sizes and counters. What is
+read or written is proved to lie in its array for all of them (sizes.py). An element that is read is a
+variable of its index: the same normal form of the index is the same element. A store is compared with
+the contract at once, and so the order of stores, and what was there before, do not matter; loops.py
+proves that together they leave nothing out.
+
+The stack and constants are at numbers, as in machine.py. Arrays lie below 2^63, and what is written
+overlaps nothing else."""
+
+from typing import Callable, NamedTuple
+
+import z3
+
+import abi
+import terms as t
+from machine import Machine, Refused
+from sizes import Data, Sizes
+
+END = 1 << 63
+
+
+def claimed(claim):
+    return z3.BoolVal(claim) if isinstance(claim, bool) else claim
+
+
+class Fork(Exception):
+    """A condition of sizes that is not decided: both ways are to be followed."""
+
+    def __init__(self, condition, claim):
+        super().__init__("a condition that is not decided")
+        self.condition, self.claim = condition, claim
+
+
+class Chunk(NamedTuple):
+    """Bytes of a region, from offset `begin` to `end`, that are of one kind: of inputs `family`, of
+    outputs `check(index, code)`, which proves of each element stored what the contract says."""
+    begin: object
+    end: object
+    family: object = None
+    check: Callable = None
+
+
+class Interval(NamedTuple):
+    """Bytes of a chunk that were written, of a watched one read, from offset `low` to `high`."""
+    chunk: object
+    low: object
+    high: object
+
+
+class Region:
+    def __init__(self, name, base, length, size, alignment, chunks):
+        """`length` in bytes; `size`: bytes of an element."""
+        self.name, self.base, self.length, self.size = name, base, length, size
+        self.alignment, self.chunks, self.elements = alignment, chunks, {}
+        self.is_output = chunks[0].check is not None
+
+
+def divided(v, by):
+    """The index of an element from its offset; None if it is between two for some sizes."""
+    if by == 1:
+        return v
+    atoms, constant = t.linear(v, 64)
+    factors = [t.signed(number, 64) for number in (constant, *(c for _, c in atoms.values()))]
+    if any(number % by for number in factors):
+        return None
+    return t.build({i: (atom, t.signed(c, 64) // by) for i, (atom, c) in atoms.items()},
+                   t.signed(constant, 64) // by, 64)
+
+
+class RegionMachine(Machine):
+    def __init__(self, image, run):
+        super().__init__(image)
+        self.run, self.sizes = run, Sizes(run.fixed)
+        self.regions, self.path, self.written = {}, [], []
+        self.scouting = False   # accesses are neither proved nor compared: loops.py
+        self.guards = {}        # id of a bit of a lane mask -> the claim that it is 1
+        self.guarded = {}       # id of an element that is read under such a bit -> the bit's id
+        self.guard = self.assumed = None  # the bit that is 1 where a store is compared, and its id
+        self.watched = self.watch = None  # a region, and function(element) -> condition
+        self.seen = z3.BoolVal(False)     # whether it held of an element of the region that was read
+        self.decide = self.by_size
+
+    # --- arrays ----------------------------------------------------------------------------------
+
+    def region(self, name, length, size, chunks, alignment=None):
+        """An array of elements of `size` bytes: its pointer."""
+        base = self.sizes.symbol(name, 0, END)
+        one = Region(name, base, length, size, alignment or size, chunks)
+        begin, end = self.sizes.total(base), self.sizes.total(base) + self.sizes.total(length)
+        self.sizes.pointers.add(begin.get_id())
+        self.sizes.assume([begin], end <= END)
+        if one.alignment > 1:
+            self.sizes.assume([begin], begin % one.alignment == 0)
+        for other in self.regions.values():
+            if one.is_output or other.is_output:
+                low = self.sizes.total(other.base)
+                high = low + self.sizes.total(other.length)
+                self.sizes.assume([begin, low], z3.Or(end <= low, high <= begin, begin == end, low == high))
+        self.regions[t.keep(base)] = one
+        return base
+
+    def input(self, name, length, size, families, part=None, alignment=None):
+        """An array that is read: its pointer. Each of the families has `part` elements, one after the
+        other; the only one has all."""
+        chunks = [Chunk(*ends, family=family) for ends, family in zip(
+            self.parts(length, size, part, len(families)), families)]
+        return self.region(name, length, size, chunks, alignment)
+
+    def output(self, name, length, size, check, part=None, count=1, alignment=None):
+        """The same of one that is written: check(number of the part, index in it, code) of each element."""
+        chunks = []
+        for number, (begin, end) in enumerate(self.parts(length, size, part, count)):
+            first = divided(begin, size)
+            chunks.append(Chunk(begin, end, check=lambda index, code, number=number, first=first: check(
+                number, t.sub(index, first, 64), code)))
+        return self.region(name, length, size, chunks, alignment)
+
+    def parts(self, length, size, part, count):
+        """(beginning, end) of each."""
+        if part is None:
+            return [(0, length)]
+        return [(t.scale(part, number * size, 64), t.scale(part, (number + 1) * size, 64))
+                for number in range(count)]
+
+    def reader(self, pointer):
+        """function(number of the part, index in it) -> what the contract says stands there, in a
+        comparison of an output."""
+        region = self.regions[t.ident(pointer)]
+
+        def element(number, index):
+            chunk = region.chunks[number]
+            at = t.add(divided(chunk.begin, region.size), index, 64)
+            return self.element(region, chunk, at, self.guard, is_wanted=True)
+        return element
+
+    def watch_elements(self, pointer, condition):
+        """From now on `seen` is whether a condition held of an element of an array that was read; all of
+        them must be read."""
+        self.watched, self.watch = self.regions[t.ident(pointer)], condition
+
+    def note(self, region, chunk, elements, guards, low, high):
+        """What is seen in elements that are read."""
+        if region is not self.watched:
+            return
+        for v, guard in zip(elements, guards):
+            here = self.watch(v)
+            self.seen = z3.Or(self.seen, here if guard is None else z3.And(guard == 1, here))
+        self.written.append(Interval(chunk, low, high))
+
+    def split(self, address):
+        """(region, offset) of an address."""
+        atoms, _ = t.linear(address, 64)
+        found = [i for i, (_, factor) in atoms.items() if i in self.regions and factor == 1]
+        if len(found) != 1:
+            raise Refused("an address that is not in one array")
+        region = self.regions[found[0]]
+        return region, t.sub(address, region.base, 64)
+
+    def proved(self, *claims):
+        return all(self.sizes.holds(claim, self.path) for claim in claims)
+
+    def located(self, address, size):
+        """(region, chunk, offset) of so many bytes, proved to lie in one chunk."""
+        region, offset = self.split(address)
+        low, length = self.sizes.total(offset), self.sizes.total(region.length)
+        high = low + size
+        for chunk in sorted(region.chunks, key=lambda chunk: len(  # the likely one first
+                t.linear(t.sub(offset, chunk.begin, 64), 64)[0])):
+            begin, end = self.sizes.total(chunk.begin), self.sizes.total(chunk.end)
+            inside = low >= 0, high <= length, begin <= low, high <= end
+            if self.proved(z3.And(list(map(claimed, inside)))):
+                return region, chunk, offset
+        raise Refused(f"bytes of {region.name} that are not proved to lie in it, or in one of its parts: "
+                      f"from {offset} on, {size} of {region.length}")
+
+    def element(self, region, chunk, index, guard=None, is_wanted=False):
+        """The variable that an element is; `guard`: the bit of a lane mask under which it is read, and
+        without which it is 0. `is_wanted`: by the contract, which may write the index in another way."""
+        atoms, constant = t.linear(index, 64)
+        key = (region.chunks.index(chunk), guard is not None and t.keep(guard),
+               frozenset((i, c) for i, (_, c) in atoms.items()), constant)
+        if key not in region.elements:
+            known = self.equal_element(region, key, index) if is_wanted else None
+            region.elements[key] = self.new_element(chunk, guard) if known is None else known, index
+        return region.elements[key][0]
+
+    def equal_element(self, region, key, index):
+        """One whose index is another form of the same number; None if there is none."""
+        for other, (v, at) in region.elements.items():
+            if other[:2] == key[:2] and not t.is_int(t.sub(at, index, 64)) and self.proved(
+                    self.sizes.total(at) == self.sizes.total(index)):
+                return v
+        return None
+
+    def new_element(self, chunk, guard):
+        v = self.run.element(chunk.family, guard is None)
+        if guard is not None:
+            fact, bit = chunk.family.fact, t.ident(guard)
+            self.guarded[t.ident(v)] = bit
+            self.run.facts[t.ident(v)] = lambda v: fact(v) if self.assumed == bit else [
+                z3.Or(z3.And(fact(v)), v == 0)]
+        return v
+
+    # --- memory ----------------------------------------------------------------------------------
+
+    def placed(self, total):
+        if t.is_int(total) or self.scouting:
+            return total
+        self.split(total)
+        return total
+
+    def load(self, address, size):
+        if t.is_int(address):
+            return super().load(address, size)
+        if self.scouting:
+            return self.unknown_cells(size)
+        region, chunk, offset = self.located(address, size)
+        if region.is_output:
+            raise Refused(f"reads {region.name}, an output")
+        first, before = self.first_element(region, offset)
+        count = -(-(before + size) // region.size)
+        elements = [self.element(region, chunk, t.add(first, i, 64)) for i in range(count)]
+        self.note(region, chunk, elements, [None] * count, offset, t.add(offset, size, 64))
+        return [(v, k) for v in elements for k in range(region.size)][before:before + size]
+
+    def first_element(self, region, offset):
+        """(index of the element in which bytes begin, how many of its bytes lie before them)"""
+        before = t.linear(offset, 64)[1] % region.size
+        first = divided(t.sub(offset, before, 64), region.size)
+        if first is None:
+            raise Refused(f"bytes of {region.name} that begin anywhere in an element")
+        return first, before
+
+    def store(self, address, cells):
+        if t.is_int(address):
+            return super().store(address, cells)
+        if self.scouting:
+            return None
+        region, chunk, offset = self.located(address, len(cells))
+        self.compare(region, chunk, offset, cells, [None] * (len(cells) // region.size))
+        self.written.append(Interval(chunk, offset, t.add(offset, len(cells), 64)))
+
+    def compare(self, region, chunk, offset, cells, guards):
+        """What the contract says of each element stored, under the bit of its lane if it has one."""
+        if not region.is_output:
+            raise Refused(f"writes {region.name}, an input")
+        first, before = self.first_element(region, offset)
+        if before or len(cells) % region.size:
+            raise Refused(f"writes parts of elements of {region.name}")
+        for k, guard in enumerate(guards):
+            self.assumed = None if guard is None else t.ident(guard)
+            path = self.path
+            if guard is not None:
+                self.path = [*path, self.guards[self.assumed]]
+            code = t.from_cells(cells[k * region.size:(k + 1) * region.size])
+            self.guard = guard
+            chunk.check(t.add(first, k, 64), code)
+            self.path, self.assumed, self.guard = path, None, None
+
+    def is_aligned(self, address, size):
+        if t.is_int(address):
+            return address % size == 0
+        return self.scouting or self.proved(self.sizes.total(address) % size == 0)
+
+    def place(self, types, arguments):
+        super().place(types, arguments)
+        for type_, v in zip([type_ for type_ in types for _ in abi.parts(type_)], arguments):
+            region = None if t.is_int(v) else self.regions.get(t.ident(v))
+            if region and region.alignment not in (64, abi.alignment(type_)):
+                raise Refused(f"{region.name} has not just the alignment that a {type_} promises")
+
+    # --- lane masks ------------------------------------------------------------------------------
+
+    def prefix(self, name):
+        """(the number of ones that a lane mask (1 << number) - 1 has, how many lanes it is of), or None of
+        other masks."""
+        v, lanes = self.masks[name], 64
+        while not t.is_int(v) and t.kind(v) in (z3.Z3_OP_CONCAT, z3.Z3_OP_EXTRACT):
+            lanes, parts = min(lanes, t.width_of(v)), t.parts_of(v)
+            if t.kind(v) == z3.Z3_OP_CONCAT and not (len(parts) == 2 and t.is_zero(parts[0])) or (
+                    t.kind(v) == z3.Z3_OP_EXTRACT and t.lowest(v)):
+                return None
+            v = parts[-1]
+        if t.is_int(v) or t.ident(v) not in t.LINEAR:
+            return None
+        atoms, constant = t.LINEAR[t.ident(v)]
+        (power, factor), *others = atoms.values()
+        if others or factor != 1 or constant != t.mask(t.width_of(v)) or t.kind(power) != z3.Z3_OP_BSHL:
+            return None
+        one, number = t.parts_of(power)
+        if not t.is_number(one) or one.as_long() != 1:
+            return None
+        return number, min(lanes, t.width_of(v))
+
+    def mask_bit(self, name, i):
+        known = self.prefix(name)
+        if known is None or i >= known[1]:
+            return super().mask_bit(name, i)
+        bit = z3.BitVec(f"lane[{t.ident(known[0])}.{i}]", 1)
+        self.guards[t.keep(bit)] = self.sizes.value(known[0]) > i
+        return bit
+
+    def blended(self, bit, new, kept):
+        """An element whose lane is guarded, and 0 elsewhere, is what it was when it was read so."""
+        if t.ident(bit) in self.guards and not any(kept) and all(
+                not t.is_int(cell) and self.guarded.get(t.ident(cell[0])) == t.ident(bit) for cell in new):
+            return new
+        return super().blended(bit, new, kept)
+
+    def load_lanes(self, where, size, element, mask):
+        if t.is_int(self.masks[mask]) and self.masks[mask] == t.mask(size // element):
+            return self.load(where, size)
+        if t.is_int(where) or self.prefix(mask) is None:
+            return super().load_lanes(where, size, element, mask)
+        if self.scouting:
+            return self.unknown_cells(size)
+        region, chunk, offset, bits, end = self.lanes_at(where, size, element, mask)
+        first, _ = self.first_element(region, offset)
+        if region.is_output:
+            raise Refused(f"reads {region.name}, an output")
+        elements = [self.element(region, chunk, t.add(first, k, 64), bit) for k, bit in enumerate(bits)]
+        self.note(region, chunk, elements, bits, offset, end)
+        return [(v, k) for v in elements for k in range(element)] + [0] * (size - len(bits) * element)
+
+    def lanes_at(self, where, size, element, mask):
+        """(region, chunk, offset, a bit for each lane that it may have, the end) of a mask that is a prefix;
+        lanes that it leaves out are neither read nor written."""
+        count, lanes = self.prefix(mask)
+        number, lanes = self.sizes.value(count), min(lanes, size // element)
+        if not self.proved(number <= lanes):
+            raise Refused("a mask of more lanes than there are")
+        region, chunk, offset = self.located(where, element * number)
+        if region.size != element or self.first_element(region, offset)[1]:
+            raise Refused(f"lanes that are not elements of {region.name}")
+        end = t.add(offset, t.scale(t.zero_extend(count, t.width_of(count), 64), element, 64), 64)
+        return region, chunk, offset, [self.mask_bit(mask, k) for k in range(lanes)], end
+
+    def store_lanes(self, where, cells, element, mask):
+        if t.is_int(self.masks[mask]) and self.masks[mask] == t.mask(len(cells) // element):
+            return self.store(where, cells)
+        if t.is_int(where) or self.prefix(mask) is None:
+            return super().store_lanes(where, cells, element, mask)
+        if self.scouting:
+            return None
+        region, chunk, offset, bits, end = self.lanes_at(where, len(cells), element, mask)
+        self.compare(region, chunk, offset, cells[:len(bits) * element], bits)
+        self.written.append(Interval(chunk, offset, end))
+        return None
+
+    # --- conditions ------------------------------------------------------------------------------
+
+    def by_size(self, condition):
+        """Which way a branch goes, if sizes decide it."""
+        try:
+            claim = self.sizes.condition(condition)
+        except Data:
+            raise Refused("a branch depends on data") from None
+        if self.proved(claim):
+            return True
+        if self.proved(z3.Not(claim)):
+            return False
+        raise Fork(condition, claim)
+
+    def decided(self, condition):
+        """A condition that becomes data: of sizes it is decided."""
+        if isinstance(condition, bool):
+            return condition
+        try:
+            self.sizes.condition(condition)
+        except Data:
+            return condition
+        return self.by_size(condition)
+
+    def product(self, a, b, width, signed):
+        """A product of sizes is a symbol if the contract speaks of it; it has no more than 63 bits."""
+        v = width == 64 and self.sizes.products.get(frozenset((t.ident(a), t.ident(b))))
+        return t.zero_extend(v, 64, 128) if v is not None and v is not False else super().product(
+            a, b, width, signed)
+
+    def noted(self, condition):
+        """The same where both ways can be followed at once."""
+        try:
+            return self.decided(condition)
+        except Fork:
+            return condition

@@ -1,0 +1,374 @@
+"""Sizes, counters and pointers as integers.
+
+Registers hold them as bit-vectors in the normal form of terms.py. What is claimed of them is decided
+over Z: a term of `width` bits is its integer value, a sum is the sum of its atoms less a multiple of
+2^width, which is exact. Symbols are what the contract leaves open, each with the facts that the contract
+gives, and counters of loops, which are integers without a bound. A term of anything else is data, of
+which nothing here may depend."""
+
+import operator
+
+import z3
+
+import terms as t
+from machine import Refused
+
+MILLISECONDS, QUICK = 20_000, 300
+
+
+INTEGERS = {}  # id of a claim -> the claim, the ids of its integers
+
+
+class Data(Refused):
+    """A term depends on more than sizes."""
+
+    def __init__(self, term):
+        super().__init__(f"an address or a size depends on data, {str(term)[:100]}")
+
+
+RELATIONS = {z3.Z3_OP_ULT: operator.lt, z3.Z3_OP_ULEQ: operator.le, z3.Z3_OP_UGT: operator.gt,
+             z3.Z3_OP_UGEQ: operator.ge, z3.Z3_OP_SLT: operator.lt, z3.Z3_OP_SLEQ: operator.le,
+             z3.Z3_OP_SGT: operator.gt, z3.Z3_OP_SGEQ: operator.ge, z3.Z3_OP_EQ: operator.eq}
+SIGNED = {z3.Z3_OP_SLT, z3.Z3_OP_SLEQ, z3.Z3_OP_SGT, z3.Z3_OP_SGEQ}
+OPPOSITE = {operator.lt: operator.ge, operator.le: operator.gt, operator.gt: operator.le,
+            operator.ge: operator.lt, operator.eq: operator.ne}
+
+
+def parts_in(root):
+    """A term and all that it is made of."""
+    seen, stack = {}, [root]
+    while stack:
+        node = stack.pop()
+        if node.get_id() not in seen:
+            seen[node.get_id()] = node
+            stack += node.children()
+    return list(seen.values())
+
+
+def integers_in(claim):
+    """The ids of its integers."""
+    if claim.get_id() not in INTEGERS:
+        INTEGERS[claim.get_id()] = claim, frozenset(
+            node.get_id() for node in parts_in(claim)
+            if z3.is_const(node) and node.decl().kind() == z3.Z3_OP_UNINTERPRETED)
+    return INTEGERS[claim.get_id()][1]
+
+
+def is_bit(v):
+    """Whether a term shows that it is 1 or 0."""
+    if t.is_number(v):
+        return v.as_long() < 2
+    return t.is_bit(v) or t.kind(v) in (z3.Z3_OP_BOR, z3.Z3_OP_BAND) and all(map(is_bit, t.parts_of(v)))
+
+
+class Sizes:
+    def __init__(self, fixed=()):
+        """`fixed`: {name: number} of symbols that are not left open."""
+        INTEGERS.clear()
+        self.fixed = dict(fixed)
+        self.symbols, self.counters, self.few = {}, set(), set()
+        self.values, self.ranges, self.kept = {}, {}, []
+        self.ages = {}   # id of a symbol's integer -> the number of symbols before it
+        self.bases = {}  # id of an integer -> ids of the symbols' integers that it depends on
+        self.inner = set()  # ids of the integers of counters
+        self.products = {}  # ids of two symbols -> the symbol of their product
+        self.facts, self.auxiliary, self.queries = {}, 0, 0
+        self.proved, self.pointers = {}, set()
+
+    # --- symbols ---------------------------------------------------------------------------------
+
+    def symbol(self, name, least, greatest, few=False):
+        """A register's worth of an unknown number in a range; `few`: of so few values that a loop of
+        so many passes is executed pass by pass."""
+        if name in self.fixed:
+            return self.fixed[name]
+        v, number = self.declared(name)
+        self.ranges[t.ident(v)] = least, greatest
+        self.assume([number], number >= least, number <= greatest)
+        if few:
+            self.few.add(t.ident(v))
+        return v
+
+    def counter(self, name):
+        """The number of passes of a loop that lie behind."""
+        v, number = self.declared(name)
+        self.counters.add(t.ident(v))
+        self.inner.add(number.get_id())
+        self.assume([number], number >= 0)
+        return v
+
+    def declared(self, name):
+        """(the term, the integer) of a new symbol."""
+        v, number = z3.BitVec(name, 64), z3.Int(name)
+        self.symbols[t.keep(v)], t.SIZES[t.ident(v)] = number, v
+        self.ages[number.get_id()] = len(self.symbols)
+        self.bases[number.get_id()] = frozenset([number.get_id()])
+        return v, number
+
+    def product(self, name, few, size):
+        """The product of a symbol of few values and a size."""
+        if t.is_int(few) or t.is_int(size):
+            return t.scale(size, few, 64) if t.is_int(few) else t.scale(few, size, 64)
+        v = self.symbol(name, 0, 1 << 63)
+        self.products[frozenset((t.ident(few), t.ident(size)))] = v
+        least, greatest = self.ranges[t.ident(few)]
+        for number in range(least, greatest + 1):
+            self.assume([self.total(v)], z3.Implies(
+                self.total(few) == number, self.total(v) == number * self.total(size)))
+        return v
+
+    def assume(self, of, *facts):
+        """What the contract says of some integers, or what defines one. It counts where all of these are
+        spoken of."""
+        for fact in facts:
+            subjects = frozenset(number.get_id() for number in of)
+            entry = fact, subjects, integers_in(fact)
+            self.kept.append(entry)
+            for number in subjects:
+                self.facts.setdefault(number, []).append(entry)
+
+    # --- terms -----------------------------------------------------------------------------------
+
+    def total(self, v, width=64):
+        """The sum that a term is, with signed coefficients, before it is reduced modulo 2^width."""
+        if t.is_int(v):
+            return t.signed(v, width)
+        atoms, constant = t.linear(v, width)
+        parts = [t.signed(constant, width)] if constant else []
+        for key, (atom, factor) in atoms.items():
+            number = self.symbols[key] if key in self.symbols else self.value(atom)
+            parts.append(number if factor == 1 else t.signed(factor, width) * number)
+        return sum(parts[1:], parts[0]) if parts else 0
+
+    def bounds(self, v):
+        """(least, greatest) of total(v), None where there is no bound."""
+        width = t.width_of(v)
+        atoms, constant = t.linear(v, width)
+        low = high = t.signed(constant, width)
+        for key, (atom, factor) in atoms.items():
+            if key in self.counters:
+                return None
+            self.value(atom)
+            ends = [t.signed(factor, width) * end for end in self.ranges[key]]
+            low, high = low + min(ends), high + max(ends)
+        return low, high
+
+    def value(self, v, width=None):
+        """The integer that a term is, without a sign: a number or a term of Z3's."""
+        if t.is_int(v):
+            return v
+        key = t.keep(v)
+        if key in self.symbols and key not in self.counters:
+            return self.symbols[key]
+        if key not in self.values:
+            self.values[key] = self.evaluated(v)
+        return self.values[key]
+
+    def evaluated(self, v):
+        width, kind, key = t.width_of(v), t.kind(v), t.ident(v)
+        self.ranges[key] = 0, t.mask(width)
+        if key in t.LINEAR or key in self.counters:
+            return self.wrapped(v, width)
+        parts = t.parts_of(v)
+        if kind == z3.Z3_OP_BNUM:
+            self.ranges[key] = v.as_long(), v.as_long()
+            return v.as_long()
+        if kind == z3.Z3_OP_CONCAT:
+            total, at = 0, 0
+            for part in reversed(parts):
+                total, at = total + self.value(part) * (1 << at), at + t.width_of(part)
+            if t.is_zero(parts[0]):
+                self.ranges[key] = 0, t.mask(width - t.width_of(parts[0]))
+            return total
+        if kind == z3.Z3_OP_EXTRACT:
+            return self.bits(parts[0], t.lowest(v), width)
+        if kind == z3.Z3_OP_SIGN_EXT:
+            size = t.width_of(parts[0])
+            inner = self.value(parts[0])
+            return z3.If(inner >= 1 << size - 1, inner + (1 << width) - (1 << size), inner)
+        if kind == z3.Z3_OP_ITE:
+            return z3.If(self.condition(parts[0]), *map(self.value, parts[1:]))
+        if is_bit(v):
+            return z3.If((z3.Or if kind == z3.Z3_OP_BOR else z3.And)(
+                [self.value(part) == 1 for part in parts]), 1, 0)
+        raise Data(v)
+
+    def bits(self, v, low, width):
+        """Bits low .. low + width - 1."""
+        size, value = t.width_of(v), self.value(v)
+        parts = [self.unknown(v, 1 << bits) for bits in (low, width, size - low - width)]
+        below, here, above = parts
+        fact = value == below + here * (1 << low) + above * (1 << low + width)
+        for part in parts:
+            if not t.is_int(part):
+                self.assume([part], fact)
+        return here
+
+    def unknown(self, of, end):
+        """An integer that a term defines, of which 0 <= it < end; 0 if that is the only one."""
+        if end == 1:
+            return 0
+        v = self.integer(of)
+        self.assume([v], v >= 0, v < end)
+        return v
+
+    def integer(self, of):
+        self.auxiliary += 1
+        v = z3.Int(f"auxiliary[{self.auxiliary}]")
+        self.kept.append(v)
+        self.bases[v.get_id()] = self.symbols_in([of])
+        return v
+
+    def symbols_in(self, terms):
+        """The ids of the integers of symbols that some terms have."""
+        seen, found, stack = set(), set(), [v for v in terms if not t.is_int(v)]
+        while stack:
+            node = stack.pop()
+            key = t.ident(node)
+            if key not in seen:
+                seen.add(key)
+                if key in self.symbols:
+                    found.add(self.symbols[key].get_id())
+                stack += t.parts_of(node)
+        return frozenset(found)
+
+    def bases_of(self, claim):
+        """The same of a claim on integers."""
+        return frozenset().union(*(self.bases[number] for number in integers_in(claim)))
+
+    def loops_behind(self, claim):
+        """Those of them that are counters of loops."""
+        return self.bases_of(claim) & self.inner
+
+    def is_claim_on(self, counter, claim):
+        """Whether a claim is of a counter, and of nothing else that depends on it or is younger."""
+        number = self.symbols[t.ident(counter)].get_id()
+        return number in integers_in(claim) and all(
+            self.ages[base] < self.ages[number] for of in integers_in(claim) - {number}
+            for base in self.bases[of])
+
+    def wrapped(self, v, width):
+        total, known = self.total(v, width), self.bounds(v)
+        if known and 0 <= known[0] and known[1] < 1 << width:
+            self.ranges[t.ident(v)] = known
+            return total
+        over = self.integer(v)
+        value = total - over * (1 << width)
+        self.assume([over], value >= 0, value < 1 << width)
+        return value
+
+    def condition(self, c):
+        """A condition of bit-vectors as one of integers."""
+        if isinstance(c, bool):
+            return z3.BoolVal(c)
+        kind, parts = t.kind(c), t.parts_of(c)
+        if kind in (z3.Z3_OP_TRUE, z3.Z3_OP_FALSE):
+            return c
+        if kind in (z3.Z3_OP_AND, z3.Z3_OP_OR, z3.Z3_OP_NOT, z3.Z3_OP_XOR) or (
+                kind == z3.Z3_OP_EQ and z3.is_bool(parts[0])):
+            inner = [self.condition(part) for part in parts]
+            return {z3.Z3_OP_AND: z3.And, z3.Z3_OP_OR: z3.Or, z3.Z3_OP_NOT: z3.Not, z3.Z3_OP_XOR: z3.Xor,
+                    z3.Z3_OP_EQ: operator.eq}[kind](*inner)
+        if kind not in RELATIONS:
+            raise Data(c)
+        if kind == z3.Z3_OP_EQ and self.symbols_in(parts) & self.pointers:
+            # Pointers to one array are equal if their offsets are, of which alone it is spoken then.
+            parts = [t.sub(*parts, t.width_of(parts[0])), 0]
+        sides = [self.value(part) for part in parts]
+        if kind in SIGNED:
+            width = t.width_of(parts[0])
+            sides = [t.signed(side, width) if t.is_int(side) else
+                     z3.If(side >= 1 << width - 1, side - (1 << width), side) for side in sides]
+        claim = RELATIONS[kind](*sides)
+        return z3.BoolVal(claim) if isinstance(claim, bool) else claim
+
+    def is_of_few(self, c):
+        """Whether a condition depends on nothing but symbols of few values."""
+        return all(t.ident(node) in self.few for node in parts_in(c)
+                   if not t.parts_of(node) and t.kind(node) == z3.Z3_OP_UNINTERPRETED)
+
+    def readings(self, c, holds=True):
+        """What a condition says of the sums it compares, if none of them wraps: guesses, which are
+        proved where they are used."""
+        kind, parts = t.kind(c), t.parts_of(c)
+        if kind == z3.Z3_OP_NOT:
+            return self.readings(parts[0], not holds)
+        if kind == z3.Z3_OP_OR and len(parts) == 2 and t.kind(parts[0]) in RELATIONS and (
+                t.kind(parts[1]) == z3.Z3_OP_EQ):
+            return self.comparison(operator.le, parts[0], holds)
+        if kind in (z3.Z3_OP_AND, z3.Z3_OP_OR) and holds == (kind == z3.Z3_OP_AND):
+            return [reading for part in parts for reading in self.readings(part, holds)]
+        if kind in RELATIONS and not z3.is_bool(parts[0]):
+            return self.comparison(RELATIONS[kind], c, holds)
+        return []
+
+    def comparison(self, relation, c, holds):
+        a, b = t.parts_of(c)
+        more = self.total(t.sub(a, b, t.width_of(a)), t.width_of(a))
+        if t.is_int(more):
+            return []
+        relation = relation if holds else OPPOSITE[relation]
+        return [more < 0, more > 0] if relation is operator.ne else [relation(more, 0)]
+
+    # --- decisions -------------------------------------------------------------------------------
+
+    def holds(self, claim, path):
+        """Whether a claim is proved of all integers that a path, a list of facts, allows."""
+        if isinstance(claim, bool):
+            return claim
+        key = claim.get_id(), tuple(fact.get_id() for fact in path)
+        if key not in self.proved:
+            self.kept.append((claim, list(path)))
+            chosen = self.telling(claim, path)
+            facts = [z3.Not(claim), *chosen, *self.background([claim, *chosen])]
+            self.proved[key] = self.contradict(facts)
+        return self.proved[key]
+
+    def contradict(self, facts):
+        """Whether no integers satisfy all facts; a quick try first."""
+        self.queries += 1
+        for solver, milliseconds in ((z3.SimpleSolver(), QUICK), (z3.SolverFor("QF_LIA"), MILLISECONDS)):
+            solver.set("timeout", milliseconds)
+            solver.add(*facts)
+            answer = solver.check()
+            if answer != z3.unknown:
+                break
+        return answer == z3.unsat
+
+    def telling(self, claim, path):
+        """The facts of a path that speak of what the claim does, or of what other such facts do; of
+        pointers only if the claim does."""
+        spoken, chosen, left = self.spoken([claim]), [], list(path)
+        with_pointers = bool(spoken & self.pointers)
+        while True:
+            more = [fact for fact in left if self.speaks(fact, spoken, with_pointers)]
+            if not more:
+                return chosen
+            chosen += more
+            left = [fact for fact in left if not any(fact is one for one in more)]
+            spoken |= self.spoken(more)
+
+    def spoken(self, claims):
+        """The ids of the symbols' integers that claims and their definitions depend on."""
+        return frozenset().union(*(self.bases[number] for number in self.closure(claims)))
+
+    def speaks(self, fact, spoken, with_pointers):
+        bases = self.bases_of(fact)
+        return not bases or bool(bases & spoken) and (with_pointers or not bases & self.pointers)
+
+    def closure(self, claims):
+        """The integers that claims speak of, or what defines these."""
+        spoken, new = set(), set().union(*map(integers_in, claims))
+        while new:
+            number = new.pop()
+            if number not in spoken:
+                spoken.add(number)
+                for _, subjects, others in self.facts.get(number, ()):
+                    new |= others if subjects <= spoken else set()
+        return spoken
+
+    def background(self, claims):
+        """What is assumed of the integers that claims speak of."""
+        spoken = self.closure(claims)
+        found = {id(entry): entry for number in spoken for entry in self.facts.get(number, ())}
+        return [fact for fact, subjects, _ in found.values() if subjects <= spoken]
