@@ -179,11 +179,16 @@ void multiply_block(const Block& block, std::size_t first, std::size_t count,
     }
     for (std::size_t panel = 0; panel < panels_of(block.m); ++panel) {
         for (std::size_t v = 0; v < count; v += 4) {
-            const auto pass = count - v == 1   ? multiply_pass<1>
-                              : count - v == 2 ? multiply_pass<2>
-                              : count - v == 3 ? multiply_pass<3>
-                                               : multiply_pass<4>;
-            pass(block, panel, first + v, joined + v * block.stride());
+            const std::int16_t* const own = joined + v * block.stride();
+            if (count - v == 1) {
+                multiply_pass<1>(block, panel, first + v, own);
+            } else if (count - v == 2) {
+                multiply_pass<2>(block, panel, first + v, own);
+            } else if (count - v == 3) {
+                multiply_pass<3>(block, panel, first + v, own);
+            } else {
+                multiply_pass<4>(block, panel, first + v, own);
+            }
         }
     }
     // The columns may be masks (MASK-3), which leave no trace (MASK-6).

@@ -121,10 +121,13 @@ void multiply_block(const Block& block, const std::uint8_t* x, std::uint8_t* y) 
         count = least(((b * planes - v + passes - 1) / passes + 3) / 4 * 4, b * planes - v);
         for (std::size_t j = 0; j == 0 || j < n; j += width) {
             const Block block{raw(packed), m, n, j, least(width, n - j), v, count, planes, offset};
-            const auto product = count == 1   ? multiply_block<1>
-                                 : count == 5 ? multiply_block<5>
-                                              : multiply_block<4>;
-            product(block, x + v * n, y + v * m);
+            if (count == 1) {
+                multiply_block<1>(block, x + v * n, y + v * m);
+            } else if (count == 5) {
+                multiply_block<5>(block, x + v * n, y + v * m);
+            } else {
+                multiply_block<4>(block, x + v * n, y + v * m);
+            }
         }
     }
 }
