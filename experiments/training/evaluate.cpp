@@ -5,6 +5,8 @@
 #include "options.hpp"
 #include "text.hpp"
 
+#include <torch/utils.h>
+
 #include <cmath>
 #include <cstdio>
 #include <iostream>

@@ -2,6 +2,8 @@
 
 #include "text.hpp"
 
+#include <torch/utils.h>
+
 #include <algorithm>
 
 namespace training {

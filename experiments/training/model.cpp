@@ -3,6 +3,8 @@
 #include "families.hpp"
 #include "text.hpp"
 
+#include <torch/utils.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>

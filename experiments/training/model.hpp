@@ -7,7 +7,7 @@
 #include "config.hpp"
 #include "safetensors.hpp"
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <map>
 #include <memory>

@@ -1,5 +1,7 @@
 #include "optimise.hpp"
 
+#include <torch/nn/utils/clip_grad.h>
+
 #include <algorithm>
 #include <cmath>
 #include <memory>

@@ -1,7 +1,8 @@
 // What every program that trains has in common: AdamW, a schedule, one step.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/optim/adamw.h>
+#include <torch/types.h>
 
 #include <cstdint>
 #include <functional>

@@ -1,7 +1,7 @@
 // The safetensors format: an 8-byte little-endian header length, a JSON header, then raw data.
 #pragma once
 
-#include <torch/torch.h>
+#include <torch/types.h>
 
 #include <map>
 #include <string>

@@ -6,6 +6,8 @@
 #include "text.hpp"
 
 #include <malloc.h>
+#include <torch/serialize.h>
+#include <torch/utils.h>
 
 #include <algorithm>
 #include <chrono>

@@ -3,6 +3,8 @@
 #include "experiments/training/optimise.hpp"
 #include "experiments/training/text.hpp"
 
+#include <torch/utils.h>
+
 #include <random>
 #include <stdexcept>
 

@@ -10,6 +10,7 @@
 #include "experiments/training/text.hpp"
 
 #include <malloc.h>
+#include <torch/utils.h>
 
 #include <cmath>
 #include <cstdio>

@@ -5,6 +5,8 @@
 #include "experiments/training/options.hpp"
 #include "experiments/training/text.hpp"
 
+#include <torch/utils.h>
+
 #include <cstdio>
 #include <filesystem>
 #include <iostream>
