@@ -18,15 +18,12 @@
 #include "optimized/base/pages.hpp"
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/protocol/mask_stream.hpp"
+#include "property_tests/generators/sanitizers.hpp"
 
 namespace slip::base {
 namespace {
 
-#if defined(SLIP_ADDRESS_SANITIZER)
-constexpr bool own_pages = false;  // AddressSanitizer's allocator has them
-#else
-constexpr bool own_pages = true;
-#endif
+const bool own_pages = !generators::under_address_sanitizer();  // else its allocator has them
 
 /// The VmFlags of the mapping that holds `address`, with a space around each.
 std::string flags_at(const void* address) {

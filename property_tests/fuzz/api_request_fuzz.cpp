@@ -2,7 +2,7 @@
 #include "programs/endpoint/parsing/request.hpp"
 #include "property_tests/fuzz/fuzz.hpp"
 
-namespace slip::fuzz {
+namespace slip::fuzz::api_request_fuzz {
 namespace {
 
 using endpoint::ApiError;
@@ -50,4 +50,6 @@ bool check(std::span<const std::byte> input) {
     return accepted;
 }
 
-}  // namespace slip::fuzz
+const Target target{"api_request_fuzz", allowance, seeds, check};
+
+}  // namespace slip::fuzz::api_request_fuzz

@@ -9,7 +9,7 @@
 #include "optimized/import/byte_level_bpe.hpp"
 #include "property_tests/fuzz/fuzz.hpp"
 
-namespace slip::fuzz {
+namespace slip::fuzz::bpe_files_fuzz {
 namespace {
 
 using namespace importing;
@@ -98,4 +98,6 @@ bool check(std::span<const std::byte> input) {
     return true;
 }
 
-}  // namespace slip::fuzz
+const Target target{"bpe_files_fuzz", allowance, seeds, check};
+
+}  // namespace slip::fuzz::bpe_files_fuzz

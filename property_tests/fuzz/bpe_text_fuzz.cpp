@@ -7,7 +7,7 @@
 #include "optimized/import/byte_level_bpe.hpp"
 #include "property_tests/fuzz/fuzz.hpp"
 
-namespace slip::fuzz {
+namespace slip::fuzz::bpe_text_fuzz {
 namespace {
 
 using namespace importing;
@@ -75,4 +75,6 @@ bool check(std::span<const std::byte> input) {
     return true;
 }
 
-}  // namespace slip::fuzz
+const Target target{"bpe_text_fuzz", allowance, seeds, check};
+
+}  // namespace slip::fuzz::bpe_text_fuzz

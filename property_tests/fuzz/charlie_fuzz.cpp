@@ -7,7 +7,7 @@
 #include "optimized/protocol/check_secret.hpp"
 #include "property_tests/fuzz/session.hpp"
 
-namespace slip::fuzz {
+namespace slip::fuzz::charlie_fuzz {
 namespace {
 
 using namespace protocol;
@@ -179,4 +179,6 @@ bool check(std::span<const std::byte> stream) {
     return accepted == messages().size();
 }
 
-}  // namespace slip::fuzz
+const Target target{"charlie_fuzz", allowance, seeds, check};
+
+}  // namespace slip::fuzz::charlie_fuzz

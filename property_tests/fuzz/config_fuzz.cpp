@@ -5,7 +5,7 @@
 #include "optimized/import/checkpoint.hpp"
 #include "property_tests/fuzz/fuzz.hpp"
 
-namespace slip::fuzz {
+namespace slip::fuzz::config_fuzz {
 namespace {
 
 constexpr std::size_t largest_extent = std::size_t{1} << 20;  // PARAM-3
@@ -91,4 +91,6 @@ bool check(std::span<const std::byte> input) {
     return true;
 }
 
-}  // namespace slip::fuzz
+const Target target{"config_fuzz", allowance, seeds, check};
+
+}  // namespace slip::fuzz::config_fuzz

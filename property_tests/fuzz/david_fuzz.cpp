@@ -5,7 +5,7 @@
 
 #include "property_tests/fuzz/session.hpp"
 
-namespace slip::fuzz {
+namespace slip::fuzz::david_fuzz {
 namespace {
 
 namespace wire = protocol::wire;
@@ -177,4 +177,6 @@ bool check(std::span<const std::byte> input) {
     return clear || hidden;
 }
 
-}  // namespace slip::fuzz
+const Target target{"david_fuzz", allowance, seeds, check};
+
+}  // namespace slip::fuzz::david_fuzz

@@ -10,7 +10,7 @@
 #include "optimized/split/partial_split.hpp"
 #include "property_tests/fuzz/fuzz.hpp"
 
-namespace slip::fuzz {
+namespace slip::fuzz::files_fuzz {
 namespace {
 
 using namespace artifact;
@@ -194,4 +194,6 @@ bool check(std::span<const std::byte> input) {
     });
 }
 
-}  // namespace slip::fuzz
+const Target target{"files_fuzz", allowance, seeds, check};
+
+}  // namespace slip::fuzz::files_fuzz

@@ -5,7 +5,7 @@
 #include "optimized/protocol/frames.hpp"
 #include "property_tests/fuzz/session.hpp"
 
-namespace slip::fuzz {
+namespace slip::fuzz::frames_fuzz {
 namespace {
 
 namespace wire = protocol::wire;
@@ -99,4 +99,6 @@ bool check(Payload payload) {
     return true;
 }
 
-}  // namespace slip::fuzz
+const Target target{"frames_fuzz", allowance, seeds, check};
+
+}  // namespace slip::fuzz::frames_fuzz

@@ -1,5 +1,5 @@
-// What a fuzz target is. STEM_fuzz.cpp defines the three names below; search.cpp drives them with
-// libFuzzer, replay.cpp with the files of the corpus.
+// What a fuzz target is. STEM_fuzz.cpp defines one, in a namespace of its own; search.cpp drives it
+// with libFuzzer, replay.cpp with the files of the corpus.
 #pragma once
 
 #include <cstddef>
@@ -15,15 +15,32 @@ namespace slip::fuzz {
 
 using Bytes = std::vector<std::byte>;
 
-/// Inputs that the target accepts, made by the product's own encoders.
-std::vector<Bytes> seeds();
+struct Target {
+    const char* name;
+    /// No single allocation of check() may exceed this many bytes plus 32 for each byte of the
+    /// input.
+    std::size_t allowance;
+    /// Inputs that the target accepts, made by the product's own encoders.
+    std::vector<Bytes> (*seeds)();
+    /// Handles one input and checks what must hold of it; returns whether the code under test
+    /// accepted it. Whatever escapes, and whatever expect() finds, is a defect.
+    bool (*check)(std::span<const std::byte> input);
 
-/// Handles one input and checks what must hold of it; returns whether the code under test accepted
-/// it. Whatever escapes, and whatever expect() finds, is a defect.
-bool check(std::span<const std::byte> input);
+    Target(const char* own_name, std::size_t own_allowance, decltype(seeds) own_seeds,
+           decltype(check) own_check);
+};
 
-/// No single allocation of check() may exceed this many bytes plus 32 for each byte of the input.
-extern const std::size_t allowance;
+/// Every target of this program: their constructors put them here.
+inline std::vector<const Target*>& targets() {
+    static std::vector<const Target*> all;
+    return all;
+}
+
+inline Target::Target(const char* own_name, std::size_t own_allowance, decltype(seeds) own_seeds,
+                      decltype(check) own_check)
+    : name(own_name), allowance(own_allowance), seeds(own_seeds), check(own_check) {
+    targets().push_back(this);
+}
 
 /// Ends the program, so that the input is kept, unless `condition` holds.
 inline void expect(bool condition, const char* what) {

@@ -11,7 +11,7 @@
 #include "property_tests/fuzz/fuzz.hpp"
 #include "property_tests/generators/gguf_writer.hpp"
 
-namespace slip::fuzz {
+namespace slip::fuzz::gguf_fuzz {
 namespace {
 
 using namespace importing;
@@ -133,4 +133,6 @@ bool check(std::span<const std::byte> input) {
     return true;
 }
 
-}  // namespace slip::fuzz
+const Target target{"gguf_fuzz", allowance, seeds, check};
+
+}  // namespace slip::fuzz::gguf_fuzz

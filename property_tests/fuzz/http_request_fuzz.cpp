@@ -2,7 +2,7 @@
 #include "programs/endpoint/parsing/http.hpp"
 #include "property_tests/fuzz/fuzz.hpp"
 
-namespace slip::fuzz {
+namespace slip::fuzz::http_request_fuzz {
 namespace {
 
 using namespace endpoint;
@@ -53,4 +53,6 @@ bool check(std::span<const std::byte> input) {
     return !whole.empty();
 }
 
-}  // namespace slip::fuzz
+const Target target{"http_request_fuzz", allowance, seeds, check};
+
+}  // namespace slip::fuzz::http_request_fuzz

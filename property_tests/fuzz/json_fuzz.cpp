@@ -3,7 +3,7 @@
 #include "optimized/import/json.hpp"
 #include "property_tests/fuzz/fuzz.hpp"
 
-namespace slip::fuzz {
+namespace slip::fuzz::json_fuzz {
 namespace {
 
 int depth_of(const nlohmann::json& value) {
@@ -51,4 +51,6 @@ bool check(std::span<const std::byte> input) {
     return true;
 }
 
-}  // namespace slip::fuzz
+const Target target{"json_fuzz", allowance, seeds, check};
+
+}  // namespace slip::fuzz::json_fuzz

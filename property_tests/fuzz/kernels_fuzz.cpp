@@ -4,7 +4,7 @@
 #include "property_tests/fuzz/fuzz.hpp"
 #include "property_tests/kernels/kernel_agreement.hpp"
 
-namespace slip::fuzz {
+namespace slip::fuzz::kernels_fuzz {
 
 const std::size_t allowance = std::size_t{1} << 18;  // the largest sizes, in words of 8 bytes
 
@@ -37,4 +37,6 @@ bool check(std::span<const std::byte> bytes) {
     return true;
 }
 
-}  // namespace slip::fuzz
+const Target target{"kernels_fuzz", allowance, seeds, check};
+
+}  // namespace slip::fuzz::kernels_fuzz

@@ -6,7 +6,7 @@
 #include "optimized/import/onnx.hpp"
 #include "property_tests/fuzz/fuzz.hpp"
 
-namespace slip::fuzz {
+namespace slip::fuzz::onnx_fuzz {
 namespace {
 
 using namespace onnx_encoder;
@@ -47,7 +47,8 @@ std::string reshaping() {
 const std::size_t allowance = std::size_t{1} << 19;
 
 std::vector<Bytes> seeds() {
-    return {bytes_of(model(convolutional())), bytes_of(model(reshaping()))};
+    return {bytes_of(onnx_encoder::model(convolutional())),
+            bytes_of(onnx_encoder::model(reshaping()))};
 }
 
 bool check(std::span<const std::byte> input) {
@@ -75,4 +76,6 @@ bool check(std::span<const std::byte> input) {
     return true;
 }
 
-}  // namespace slip::fuzz
+const Target target{"onnx_fuzz", allowance, seeds, check};
+
+}  // namespace slip::fuzz::onnx_fuzz

@@ -7,7 +7,7 @@
 #include "optimized/import/json.hpp"
 #include "property_tests/fuzz/fuzz.hpp"
 
-namespace slip::fuzz {
+namespace slip::fuzz::plan_fuzz {
 namespace {
 
 using namespace artifact;
@@ -55,4 +55,6 @@ bool check(std::span<const std::byte> input) {
     return true;
 }
 
-}  // namespace slip::fuzz
+const Target target{"plan_fuzz", allowance, seeds, check};
+
+}  // namespace slip::fuzz::plan_fuzz

@@ -6,7 +6,7 @@
 #include "optimized/import/safetensors.hpp"
 #include "property_tests/fuzz/fuzz.hpp"
 
-namespace slip::fuzz {
+namespace slip::fuzz::safetensors_fuzz {
 namespace {
 
 using namespace importing;
@@ -78,4 +78,6 @@ bool check(std::span<const std::byte> input) {
     return true;
 }
 
-}  // namespace slip::fuzz
+const Target target{"safetensors_fuzz", allowance, seeds, check};
+
+}  // namespace slip::fuzz::safetensors_fuzz

@@ -1,4 +1,5 @@
-// Drives a target with libFuzzer. `TARGET --seeds DIR` writes the target's seeds and ends.
+// Drives the one target of a program with libFuzzer. `TARGET --seeds DIR` writes the target's seeds
+// and ends.
 #include <sanitizer/allocator_interface.h>
 
 #include <algorithm>
@@ -9,6 +10,8 @@
 #include "property_tests/fuzz/fuzz.hpp"
 
 namespace {
+
+const slip::fuzz::Target& target() { return *slip::fuzz::targets().front(); }
 
 std::size_t largest_allocation = 0;
 
@@ -21,7 +24,7 @@ void note_release(const volatile void*) {}
 void write_seeds(const std::filesystem::path& folder) {
     std::filesystem::create_directories(folder);
     std::size_t number = 0;
-    for (const slip::fuzz::Bytes& seed : slip::fuzz::seeds()) {
+    for (const slip::fuzz::Bytes& seed : target().seeds()) {
         std::ofstream file(folder / ("seed-" + std::to_string(number++)), std::ios::binary);
         file.write(reinterpret_cast<const char*>(seed.data()),
                    static_cast<std::streamsize>(seed.size()));
@@ -42,8 +45,8 @@ extern "C" int LLVMFuzzerInitialize(int* count, char*** arguments) {
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     largest_allocation = 0;
-    slip::fuzz::check(std::as_bytes(std::span(data, size)));
-    slip::fuzz::expect(largest_allocation <= slip::fuzz::allowance + 32 * size,
+    target().check(std::as_bytes(std::span(data, size)));
+    slip::fuzz::expect(largest_allocation <= target().allowance + 32 * size,
                        "an allocation is larger than the input justifies");
     return 0;
 }

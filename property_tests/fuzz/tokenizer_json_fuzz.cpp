@@ -6,7 +6,7 @@
 #include "optimized/import/tokenizer_json.hpp"
 #include "property_tests/fuzz/fuzz.hpp"
 
-namespace slip::fuzz {
+namespace slip::fuzz::tokenizer_json_fuzz {
 namespace {
 
 using namespace importing;
@@ -100,4 +100,6 @@ bool check(std::span<const std::byte> input) {
     return true;
 }
 
-}  // namespace slip::fuzz
+const Target target{"tokenizer_json_fuzz", allowance, seeds, check};
+
+}  // namespace slip::fuzz::tokenizer_json_fuzz

@@ -17,6 +17,7 @@
 #include "optimized/engines/engines.hpp"
 #include "optimized/graph/transformer.hpp"
 #include "property_tests/generators/synthetic_model.hpp"
+#include "property_tests/generators/values.hpp"
 #include "property_tests/graph/failing_engine.hpp"
 
 namespace slip::testing {
@@ -35,10 +36,6 @@ constexpr std::array<DrawModel, 3> families{draw_llama, draw_gpt2, draw_phi};
 // Models, texts and batches that RapidCheck draws, so that it can shrink them.
 // ---------------------------------------------------------------------------------------------
 
-std::size_t between(std::size_t least, std::size_t most, const char* name) {
-    return *rc::gen::inRange<std::size_t>(least, most + 1).as(name);
-}
-
 /// Dimensions one by one; weights are taken in turn from a pool whose size divides no dimension.
 Draws drawn() {
     const auto weight = rc::gen::map(rc::gen::inRange(0, 1025), [](int code) {
@@ -46,15 +43,18 @@ Draws drawn() {
     });
     const auto pool = *rc::gen::container<std::vector<float>>(61, weight).as("weights");
     return {
-        [](std::size_t least, std::size_t most) { return between(least, most, "a dimension"); },
+        [](std::size_t least, std::size_t most) {
+            return *generators::any_size(least, most).as("a dimension");
+        },
         [pool, next = std::make_shared<std::size_t>(0)] { return pool[(*next)++ % pool.size()]; }};
 }
 
 std::vector<Ids> drawn_texts(const ModelConfig& config) {
     const auto id = rc::gen::inRange<TokenId>(0, static_cast<TokenId>(config.vocab_size));
-    std::vector<Ids> texts(between(1, 4, "sequences"));
+    std::vector<Ids> texts(*generators::any_size(1, 4).as("sequences"));
     for (Ids& text : texts) {
-        text = *rc::gen::container<Ids>(between(1, 10, "tokens of a sequence"), id).as("ids");
+        text = *rc::gen::container<Ids>(*generators::any_size(1, 10).as("tokens of a sequence"), id)
+                    .as("ids");
     }
     return texts;
 }
@@ -67,8 +67,9 @@ struct Take {
 };
 
 Take drawn_take(std::size_t sequence, std::size_t least, std::size_t left) {
-    const std::size_t count = between(least, left, "tokens in this batch");
-    const std::size_t logits = between(0, 2, "their logits: none, last_position, every_position");
+    const std::size_t count = *generators::any_size(least, left).as("tokens in this batch");
+    const std::size_t logits =
+        *generators::any_size(0, 2).as("their logits: none, last_position, every_position");
     return {sequence, count, static_cast<Logits>(logits)};
 }
 
@@ -101,7 +102,8 @@ public:
             if (left(i) == 0) continue;
             const Take take = drawn_take(i, 0, left(i));
             if (take.count == 0) continue;
-            const std::size_t at = between(0, takes.size(), "its place in the batch");
+            const std::size_t at =
+                *generators::any_size(0, takes.size()).as("its place in the batch");
             takes.insert(takes.begin() + static_cast<std::ptrdiff_t>(at), take);
         }
         for (std::size_t i = 0; takes.empty() && i < texts_.size(); ++i) {
@@ -151,7 +153,7 @@ private:
 
 Run drawn_run(DrawModel draw) {
     SyntheticModel model = draw(drawn());
-    const bool paper = between(0, 1, "attention in the paper's order") == 1;
+    const bool paper = *generators::any_size(0, 1).as("attention in the paper's order") == 1;
     model.config.attention = paper ? Attention::paper : Attention::fused;
     auto texts = drawn_texts(model.config);
     return {model, std::move(texts)};
@@ -268,11 +270,12 @@ TEST(Batch, MODEL_3_a_batch_of_which_no_logits_are_wanted_sends_nothing_to_the_h
 // ---------------------------------------------------------------------------------------------
 
 RC_GTEST_PROP(Batch, MODEL_3_a_pass_that_throws_leaves_every_sequence_as_it_was, ()) {
-    Run run = drawn_run(families[between(0, 2, "family: LLaMA, GPT-2, Phi-2")]);
+    Run run = drawn_run(families[*generators::any_size(0, 2).as("family: LLaMA, GPT-2, Phi-2")]);
     for (auto takes = run.draw_batch(); !takes.empty(); takes = run.draw_batch()) {
         const auto before = run.lengths();
         const Bits expected = run.expected(takes);
-        FailingEngine failing(run.engine(), between(0, 12, "the product that fails"));
+        FailingEngine failing(run.engine(),
+                              *generators::any_size(0, 12).as("the product that fails"));
         try {
             RC_ASSERT(run.forward(takes, failing) == expected);  // it asked for fewer products
         } catch (const ProtocolError&) {

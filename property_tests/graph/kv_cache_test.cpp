@@ -21,7 +21,9 @@
 #include "optimized/engines/engines.hpp"
 #include "optimized/graph/generate.hpp"
 #include "optimized/graph/transformer.hpp"
+#include "property_tests/generators/sanitizers.hpp"
 #include "property_tests/generators/synthetic_model.hpp"
+#include "property_tests/generators/values.hpp"
 #include "property_tests/graph/failing_engine.hpp"
 
 namespace slip::testing {
@@ -168,10 +170,6 @@ private:
     std::size_t tokens_ = 0;
 };
 
-std::size_t between(std::size_t least, std::size_t most, const char* name) {
-    return *rc::gen::inRange<std::size_t>(least, most + 1).as(name);
-}
-
 /// The ids of a generation, and after them the bits of the logits that each was chosen from.
 Bits generation(const Transformer& graph, Engine& engine, KeptSequence* sequence, const Ids& prompt,
                 std::size_t tokens) {
@@ -193,7 +191,7 @@ Bits generation(const Transformer& graph, Engine& engine, KeptSequence* sequence
 /// Generations that begin with a part of the one before, some of which break off: in a model
 /// without windows, in one whose windows drop what was long ago, and with longrope.
 RC_GTEST_PROP(KvCache, MODEL_3_MODEL_14_MODEL_16_a_kept_sequence_changes_no_bit, ()) {
-    const std::size_t kind = between(0, 2, "nothing, windows, longrope");
+    const std::size_t kind = *generators::any_size(0, 2).as("nothing, windows, longrope");
     Recomputed test([&](ModelConfig& config) {
         if (kind == 1) have_windows(config);
         if (kind == 2) have_longrope(config);
@@ -203,14 +201,18 @@ RC_GTEST_PROP(KvCache, MODEL_3_MODEL_14_MODEL_16_a_kept_sequence_changes_no_bit,
     const auto id = rc::gen::inRange<TokenId>(0, 5);
     Ids before = random_ids(1, kind == 1 ? 300 : 6, test.model.config.vocab_size);
     for (int turn = 0; turn < 3; ++turn) {
-        Ids prompt(before.begin(), before.end() - static_cast<std::ptrdiff_t>(
-                                                      between(0, before.size(), "tokens cut off")));
+        Ids prompt(
+            before.begin(),
+            before.end() - static_cast<std::ptrdiff_t>(
+                               *generators::any_size(0, before.size()).as("tokens cut off")));
         for (const TokenId added :
-             *rc::gen::container<Ids>(between(1, 4, "added"), id).as("added ids")) {
+             *rc::gen::container<Ids>(*generators::any_size(1, 4).as("added"), id)
+                  .as("added ids")) {
             prompt.push_back(added);
         }
-        const std::size_t tokens = between(0, 5, "new tokens");
-        FailingEngine failing(test.engine, between(0, 60, "the product that fails"));
+        const std::size_t tokens = *generators::any_size(0, 5).as("new tokens");
+        FailingEngine failing(test.engine,
+                              *generators::any_size(0, 60).as("the product that fails"));
         try {
             generation(graph, failing, &sequence, prompt, tokens);
         } catch (const ProtocolError&) {
@@ -243,12 +245,6 @@ TEST(KvCache, MODEL_3_a_kept_sequence_computes_what_a_prompt_adds) {
     EXPECT_THROW(computed({}, 1), BadInput);
     EXPECT_EQ(computed(longer, 1), 1U) << "what is refused changes nothing";
 }
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr bool sanitized = true;
-#else
-constexpr bool sanitized = false;
-#endif
 
 /// Bytes of this process that are in memory and of no file, as the system counts them.
 std::size_t resident_bytes() {
@@ -290,7 +286,7 @@ TEST(KvCache, MODEL_6_a_sequence_of_8192_positions_takes_what_was_predicted) {
     EXPECT_EQ(cache.length(), positions);
     EXPECT_EQ(cache.bytes(), KvCache::bytes_for(model.config, positions));
     EXPECT_EQ(workspace.bytes(), workspace_bytes);
-    if (!sanitized) {
+    if (!generators::sanitized()) {
         // Pages, stacks of the threads, what the engine keeps; the cache is too small for huge
         // pages.
         constexpr std::size_t rounding = std::size_t{1} << 20;

@@ -12,6 +12,7 @@
 #include "optimized/base/worker_team.hpp"
 #include "optimized/kernels/combinations.hpp"
 #include "optimized/kernels/group_weights.hpp"
+#include "property_tests/generators/sanitizers.hpp"
 #include "property_tests/kernels/kernel_fixture.hpp"
 #include "property_tests/kernels/left_on_the_stack.hpp"
 
@@ -344,7 +345,7 @@ TEST(Combinations, INTEG_3_the_object_combines_and_refuses_other_sizes) {
 /// A column may be a mask (MASK-3). Rows of ones show its joined planes, or a plane, in sums of 32
 /// and of 64 bits.
 TEST(Products, MASK_6_a_product_leaves_no_sum_on_the_stack) {
-    if (SLIP_STACK_AS_SHIPPED == 0) GTEST_SKIP() << "a sanitizer's build has other stacks";
+    if (generators::sanitized()) GTEST_SKIP() << "a sanitizer's build has other stacks";
     constexpr std::int64_t secret = 12345;
     const Bytes column{residue_of(secret, 0), residue_of(secret, 1)};
     for_each_backend([&](const Backend& backend) {
@@ -366,7 +367,7 @@ TEST(Products, MASK_6_a_product_leaves_no_sum_on_the_stack) {
 /// Combinations of ones and a column of equal residues show in the sums of every lane, of a block
 /// or of all, and behind a tail.
 TEST(Combinations, MASK_6_a_combination_leaves_no_sum_on_the_stack) {
-    if (SLIP_STACK_AS_SHIPPED == 0) GTEST_SKIP() << "a sanitizer's build has other stacks";
+    if (generators::sanitized()) GTEST_SKIP() << "a sanitizer's build has other stacks";
     constexpr std::size_t n = 77;
     constexpr std::uint8_t residue = 101;
     const Bytes ones(kappa * n, 1), column(n, residue);

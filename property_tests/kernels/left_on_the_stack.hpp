@@ -10,12 +10,6 @@
 #include <span>
 #include <vector>
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SLIP_STACK_AS_SHIPPED 0
-#else
-#define SLIP_STACK_AS_SHIPPED 1
-#endif
-
 namespace slip::kernel_tests {
 
 /// Runs `work` on a stack of its own and returns the bytes that it leaves there.

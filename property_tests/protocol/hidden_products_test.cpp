@@ -5,6 +5,7 @@
 #include <set>
 
 #include "optimized/masks/decoding.hpp"
+#include "property_tests/generators/sanitizers.hpp"
 #include "property_tests/protocol/hidden_fixture.hpp"
 #include "reference/hiding.hpp"
 #include "reference/masking.hpp"
@@ -16,11 +17,9 @@ using protocol::WeightStreams;
 
 constexpr std::int64_t modulus_of_set = 175107974924611;
 
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t widest = 256, seeds = 5;  // a sanitizer takes ten times as long
-#else
-constexpr std::size_t widest = base::widest_hidden, seeds = 100;
-#endif
+// A sanitizer takes ten times as long.
+const std::size_t widest = generators::sanitized() ? 256 : base::widest_hidden;
+const std::size_t seeds = generators::sanitized() ? 5 : 100;
 
 // --------------------------------------------------------------------------------------- decoding
 

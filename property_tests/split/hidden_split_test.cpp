@@ -11,6 +11,7 @@
 #include "optimized/artifact/layout.hpp"
 #include "optimized/base/files.hpp"
 #include "property_tests/generators/refusal.hpp"
+#include "property_tests/generators/sanitizers.hpp"
 #include "property_tests/generators/synthetic_model.hpp"
 #include "property_tests/generators/temporary_directory.hpp"
 #include "slip/slip.hpp"
@@ -103,11 +104,10 @@ TEST(HiddenSplit, HIDE_6_outputs_manifests_and_sizes_do_not_depend_on_what_hides
     std::vector<std::uint32_t> logits;
     std::set<std::string> files, matrices;
     json manifest, plan;
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    const std::size_t seeds = 2;  // a sanitizer takes ten times as long
-#else
-    const std::size_t seeds = std::getenv("SLIP_FULL") != nullptr ? 100 : 25;
-#endif
+    // A sanitizer takes ten times as long.
+    const std::size_t seeds = generators::sanitized()               ? 2
+                              : std::getenv("SLIP_FULL") != nullptr ? 100
+                                                                    : 25;
     for (std::size_t i = 0; i < seeds; ++i) {
         hidden.split("out");
         const fs::path out = hidden.at("out");
@@ -135,9 +135,7 @@ TEST(HiddenSplit, HIDE_6_outputs_manifests_and_sizes_do_not_depend_on_what_hides
 
 /// HIDE-7: the input of down_proj is wider than a matrix may be.
 TEST(HiddenSplit, HIDE_7_wide_matrices_are_split_into_parts) {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-    GTEST_SKIP() << "a sanitizer takes ten times as long";
-#endif
+    if (generators::sanitized()) GTEST_SKIP() << "a sanitizer takes ten times as long";
     const Hidden hidden(one_block(6145));
     hidden.split("out");
     const artifact::CharlieArtifact charlie(hidden.at("out"));

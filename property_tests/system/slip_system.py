@@ -22,7 +22,7 @@ STORIES260K = SHARED / "data/models/stories260K"
 STORIES_TEXT = SHARED / "data/text/stories-valid.txt"
 TINYSTORIES = ROOT / "models/tinystories-llama"
 # Seconds that one command may take; sanitized builds and whole texts are slow.
-LIMIT_S = 2400 if "SLIP_FULL" in os.environ else 300
+LIMIT_S = 2400 if "SLIP_FULL" in os.environ else 900
 BUILD_LIMIT_S = 3600  # to build what uses the library, and the library with it
 
 
