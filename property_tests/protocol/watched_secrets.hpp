@@ -1,6 +1,6 @@
 // Tracks every SecretBuffer of the program and checks it when it is freed; FreedMemory searches
-// plain memory when it is freed. Replaces operator new and the memory of SecretBuffers, so only one
-// source of a program may include it.
+// plain memory when it is freed. Replaces operator new and the memory of SecretBuffers, so what
+// includes it is compiled together, as one source of a program.
 #pragma once
 
 #include <gtest/gtest.h>

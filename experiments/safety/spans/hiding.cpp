@@ -11,13 +11,14 @@ using torch::Tensor;
 
 namespace {
 
-struct Named {
+struct NamedHiding {
     Hiding hiding;
     const char* name;
 };
 
-constexpr std::array hidings = {Named{Hiding::random_core, "random-core"},
-                                Named{Hiding::tilted, "tilted"}, Named{Hiding::mixture, "mixture"}};
+constexpr std::array hidings = {NamedHiding{Hiding::random_core, "random-core"},
+                                NamedHiding{Hiding::tilted, "tilted"},
+                                NamedHiding{Hiding::mixture, "mixture"}};
 
 /// `count` different numbers from `first` to `end` - 1.
 Tensor some_of(int64_t first, int64_t end, int64_t count) {
@@ -38,14 +39,14 @@ Tensor random_orthogonal(int64_t k) {
 }  // namespace
 
 Hiding hiding_named(const std::string& name) {
-    for (const Named& named : hidings) {
+    for (const NamedHiding& named : hidings) {
         if (name == named.name) return named.hiding;
     }
     throw std::invalid_argument("expected random-core, tilted or mixture, got '" + name + "'");
 }
 
 const char* name_of(Hiding hiding) {
-    for (const Named& named : hidings) {
+    for (const NamedHiding& named : hidings) {
         if (hiding == named.hiding) return named.name;
     }
     throw std::invalid_argument("no such hiding");
