@@ -68,6 +68,50 @@ bool has_avx512() { return __builtin_cpu_supports("avx512f"); }
 }
 
 bool has_vnni() { return __builtin_cpu_supports("avx512vnni"); }
+
+namespace {
+
+[[gnu::target("avx512f")]] void multiply_8_doubles(std::size_t count) {
+    asm volatile(
+        "1:\n"
+        "vfmadd231pd %%zmm0, %%zmm1, %%zmm4\nvfmadd231pd %%zmm0, %%zmm1, %%zmm5\n"
+        "vfmadd231pd %%zmm0, %%zmm1, %%zmm6\nvfmadd231pd %%zmm0, %%zmm1, %%zmm7\n"
+        "vfmadd231pd %%zmm0, %%zmm1, %%zmm8\nvfmadd231pd %%zmm0, %%zmm1, %%zmm9\n"
+        "vfmadd231pd %%zmm0, %%zmm1, %%zmm10\nvfmadd231pd %%zmm0, %%zmm1, %%zmm11\n"
+        "vfmadd231pd %%zmm0, %%zmm1, %%zmm12\nvfmadd231pd %%zmm0, %%zmm1, %%zmm13\n"
+        "vfmadd231pd %%zmm0, %%zmm1, %%zmm14\nvfmadd231pd %%zmm0, %%zmm1, %%zmm15\n"
+        "dec %0\njnz 1b\n"
+        : "+r"(count)
+        :
+        : "xmm0", "xmm1", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
+          "xmm13", "xmm14", "xmm15", "cc");
+}
+
+[[gnu::target("avx2,fma")]] void multiply_4_doubles(std::size_t count) {
+    asm volatile(
+        "1:\n"
+        "vfmadd231pd %%ymm0, %%ymm1, %%ymm4\nvfmadd231pd %%ymm0, %%ymm1, %%ymm5\n"
+        "vfmadd231pd %%ymm0, %%ymm1, %%ymm6\nvfmadd231pd %%ymm0, %%ymm1, %%ymm7\n"
+        "vfmadd231pd %%ymm0, %%ymm1, %%ymm8\nvfmadd231pd %%ymm0, %%ymm1, %%ymm9\n"
+        "vfmadd231pd %%ymm0, %%ymm1, %%ymm10\nvfmadd231pd %%ymm0, %%ymm1, %%ymm11\n"
+        "vfmadd231pd %%ymm0, %%ymm1, %%ymm12\nvfmadd231pd %%ymm0, %%ymm1, %%ymm13\n"
+        "vfmadd231pd %%ymm0, %%ymm1, %%ymm14\nvfmadd231pd %%ymm0, %%ymm1, %%ymm15\n"
+        "dec %0\njnz 1b\n"
+        : "+r"(count)
+        :
+        : "xmm0", "xmm1", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",
+          "xmm13", "xmm14", "xmm15", "cc");
+}
+
+}  // namespace
+
+void multiply_doubles(std::size_t lanes, std::size_t count) {
+    if (lanes == 8) {
+        multiply_8_doubles(count);
+    } else {
+        multiply_4_doubles(count);
+    }
+}
 #else
 namespace {
 
@@ -78,6 +122,7 @@ bool has_avx512() { return false; }
 
 void multiply_bytes(std::size_t) {}
 bool has_vnni() { return false; }
+void multiply_doubles(std::size_t, std::size_t) {}
 #endif
 
 // The sum is given to nobody, in a way that the compiler cannot see.

@@ -25,4 +25,9 @@ void read_all(std::span<const std::int8_t> bytes);
 void multiply_bytes(std::size_t count);
 bool has_vnni();
 
+/// `count` times fused_at_once independent fused products of 4 or 8 doubles each; only on
+/// processors with AVX2, or AVX-512.
+void multiply_doubles(std::size_t lanes, std::size_t count);
+inline constexpr std::size_t fused_at_once = 12;
+
 }  // namespace slip::bench

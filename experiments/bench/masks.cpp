@@ -8,6 +8,7 @@
 #include <thread>
 #include <vector>
 
+#include "experiments/bench/charlie_parts.hpp"
 #include "experiments/bench/machine.hpp"
 #include "optimized/masks/block_secret.hpp"
 #include "optimized/masks/products.hpp"
@@ -15,17 +16,6 @@
 
 namespace slip::bench {
 namespace {
-
-masks::BlockSecret some_secret(const base::parameters::LatticeParameters& lattice) {
-    std::mt19937 random(1);
-    std::vector<std::int8_t> small(lattice.rank * masks::degree);
-    const int largest = static_cast<int>(lattice.eta);
-    for (std::int8_t& entry : small) {
-        const auto any = static_cast<int>(random() % (2 * lattice.eta + 1));
-        entry = static_cast<std::int8_t>(any - largest);
-    }
-    return masks::BlockSecret(small, largest);
-}
 
 /// Nanoseconds per row and message of products of these rows with so many blocks per pass.
 double block_nanoseconds(const base::parameters::ParameterSet& set,
@@ -154,22 +144,24 @@ void measure_processor_time(WholeModel& whole, Report& report) {
     for (std::size_t i = 0; i < columns.size(); ++i) {
         all[i] = run_steps(whole, whole.unprotected, over_tls, columns[i]);
     }
-    const double masks = mask_seconds_per_token(whole);
+    CharlieTimes times;
+    const double masks = times.masks = mask_seconds_per_token(whole);
     report.rows.push_back({"masks of a token, processor time", masks, 1 / masks, "tokens/s"});
     for (std::size_t i = 0; i < columns.size(); ++i) {
         const auto per_step = static_cast<double>(columns[i]);
         const std::string at = ", " + std::to_string(columns[i]) + " columns, processor time";
-        const double charlie = median(all[i].charlie) / per_step;
+        const double charlie = times.online[i] = median(all[i].charlie) / per_step;
         const double unprotected = median(all[i].unprotected) / per_step;
         report.rows.push_back({"Charlie without masks" + at, charlie, 1 / charlie, "tokens/s"});
         report.rows.push_back({"unprotected int8" + at, unprotected, 1 / unprotected, "tokens/s"});
-        const double messages = message_seconds(whole, i) / per_step;
+        const double messages = times.messages[i] = message_seconds(whole, i) / per_step;
         report.rows.push_back({"messages over TLS alone" + at, messages, 1 / messages, "tokens/s"});
         report.figures.push_back(
             {"messages_cpu_" + std::to_string(columns[i]), messages / unprotected});
         report.figures.push_back(
             {"charlie_cpu_" + std::to_string(columns[i]), (charlie + masks) / unprotected});
     }
+    measure_charlie_parts(whole, times, report);
 }
 
 /// A stock whose background thread may use the processors of Charlie and David.
@@ -222,6 +214,17 @@ void measure_steady_decode(WholeModel& whole, Report& report) {
 }
 
 }  // namespace
+
+masks::BlockSecret some_secret(const base::parameters::LatticeParameters& lattice) {
+    std::mt19937 random(1);
+    std::vector<std::int8_t> small(lattice.rank * masks::degree);
+    const int largest = static_cast<int>(lattice.eta);
+    for (std::int8_t& entry : small) {
+        const auto any = static_cast<int>(random() % (2 * lattice.eta + 1));
+        entry = static_cast<std::int8_t>(any - largest);
+    }
+    return masks::BlockSecret(small, largest);
+}
 
 /// What it takes to make the masks again that are used up.
 double mask_seconds_per_token(const WholeModel& whole) {

@@ -60,10 +60,20 @@ struct Curve {
     std::vector<Point> points;  // by context
 };
 
+/// What a part of Charlie's work costs per token, and what the machine allows at most.
+struct Part {
+    std::string name;
+    std::size_t columns = 0;  // of its messages; 0: ahead of use, the same whatever they have
+    double seconds = 0;       // of a processor
+    double bound = 0;         // seconds; 0: there is none
+    std::string bound_by;
+};
+
 struct Report {
     std::vector<Figure> figures;
     std::vector<Row> rows;
     std::vector<Curve> curves = {};  // most have none
+    std::vector<Part> parts = {};
 };
 
 }  // namespace slip::bench

@@ -96,6 +96,32 @@ std::string with_prefix(double value) {
     return text.data();
 }
 
+nlohmann::ordered_json json_of(const std::vector<Part>& parts) {
+    nlohmann::ordered_json json = nlohmann::ordered_json::array();
+    for (const Part& part : parts) {
+        json.push_back(
+            {{"name", part.name}, {"columns", part.columns}, {"ms_per_token", 1e3 * part.seconds}});
+        if (part.bound > 0) {
+            json.back()["bound_ms"] = 1e3 * part.bound;
+            json.back()["bound"] = part.bound_by;
+        }
+    }
+    return json;
+}
+
+void print(const std::vector<Part>& parts) {
+    if (parts.empty()) return;
+    std::printf("  %-32s %12s %12s %12s\n", "Charlie's processor time per token", "columns", "ms",
+                "at least");
+    for (const Part& part : parts) {
+        std::printf("  %-34s %12s %12.4f", part.name.c_str(),
+                    part.columns == 0 ? "ahead of use" : std::to_string(part.columns).c_str(),
+                    1e3 * part.seconds);
+        if (part.bound > 0) std::printf(" %12.4f  %s", 1e3 * part.bound, part.bound_by.c_str());
+        std::printf("\n");
+    }
+}
+
 }  // namespace
 
 const Wanted* wanted(std::string_view figure) {
@@ -125,6 +151,7 @@ nlohmann::ordered_json json_of(const Report& report, std::size_t repetitions) {
                                 {"per_second", row.per_second},
                                 {"unit", row.unit}});
     }
+    if (!report.parts.empty()) json["charlie_parts"] = json_of(report.parts);
     return json;
 }
 
@@ -136,6 +163,7 @@ void print(const Report& report) {
         std::printf("  %-46s %12.1f us %10s%s\n", row.name.c_str(), 1e6 * row.seconds,
                     with_prefix(row.per_second).c_str(), row.unit.c_str());
     }
+    print(report.parts);
     std::printf("  %-46s %12s %12s\n", "figure", "value", "wanted");
     for (const Figure& figure : report.figures) {
         std::printf("  %-46s %12.4f", figure.name.c_str(), figure.value);

@@ -24,7 +24,9 @@ struct Wanted {
 const Wanted* wanted(std::string_view figure);
 
 /// {"machine": ..., "figures": [{"name", "value"}], "rows": [{"name", "seconds", "per_second",
-/// "unit"}]}; the machine with processor, kernels, compiler, OpenSSL and huge pages.
+/// "unit"}]}, and where there are parts "charlie_parts": [{"name", "columns", "ms_per_token",
+/// "bound_ms", "bound"}], the last two where there is a bound; the machine with processor, kernels,
+/// compiler, OpenSSL and huge pages.
 nlohmann::ordered_json json_of(const Report& report, std::size_t repetitions);
 
 /// The rows, then a table of the figures with what was wanted.

@@ -15,10 +15,10 @@ namespace slip::bench {
 namespace {
 
 constexpr std::size_t rows = 64;
-using Columns = std::vector<std::vector<std::uint8_t>>;
+using ByteColumns = std::vector<std::vector<std::uint8_t>>;
 
 /// Coefficients mod L, row by row, of columns in planes.
-std::vector<std::uint64_t> joined(const Columns& columns, std::size_t planes) {
+std::vector<std::uint64_t> joined(const ByteColumns& columns, std::size_t planes) {
     const std::vector<std::uint8_t> zeros(planes * rows);
     std::vector<std::uint64_t> result(rows * columns.size());
     std::vector<std::int64_t> lifted(rows);
@@ -51,7 +51,7 @@ void measure_rings(std::size_t repetitions, Report& report) {
     std::vector<std::int8_t> small(d * masks::degree);
     for (std::int8_t& s : small) s = static_cast<std::int8_t>(static_cast<int>(random() % 3) - 1);
     const masks::BlockSecret secret(small, 1);
-    Columns columns(masks::degree, std::vector<std::uint8_t>(set.planes * rows));
+    ByteColumns columns(masks::degree, std::vector<std::uint8_t>(set.planes * rows));
     const std::vector<std::span<std::uint8_t>> places(columns.begin(), columns.end());
     masks::RingProducts products(set.planes, d, 1);
     const masks::Block block{&secret, places};

@@ -53,14 +53,14 @@ private:
     const double tokens_;
     const std::unique_ptr<Transport> link_;
     engines::HybridEngine engine_;
-    Contestant contestant_;
+    ServeContestant contestant_;
     std::vector<double> seconds_;
 };
 
 /// All contestants of one run.
-class Contest {
+class ServeContest {
 public:
-    explicit Contest(WholeModel& whole)
+    explicit ServeContest(WholeModel& whole)
         : lengths_(whole),
           bound_(whole),  // forks, so it comes first
           link_(whole.server->connect()),
@@ -114,7 +114,7 @@ private:
     ServeBound bound_;
     const std::unique_ptr<Transport> link_;
     engines::HybridEngine engine_;
-    Contestant open_, hybrid_;
+    ServeContestant open_, hybrid_;
     HttpContestant http_;
     SteadyState steady_;
     Times unprotected_, protected_;
@@ -130,7 +130,7 @@ std::string serve_processors(const WholeModel& whole) {
 }
 
 Report measure_serve(WholeModel& whole, const std::function<void(const std::string&)>& tell) {
-    Contest contest(whole);
+    ServeContest contest(whole);
     tell("all sessions are open");
     const std::string all = std::to_string(whole.options.repetitions);
     for (std::size_t i = 0; i < whole.options.repetitions; ++i) {

@@ -123,10 +123,11 @@ double TokenMeter::seconds_per_token(std::size_t expected) const {
     return 1 / per_second(Clock::time_point::min(), Clock::time_point::max());
 }
 
-Contestant::Contestant(const WholeModel& whole, graph::Engine& engine, const ServeLengths& lengths)
+ServeContestant::ServeContestant(const WholeModel& whole, graph::Engine& engine,
+                                 const ServeLengths& lengths)
     : whole_(whole), lengths_(lengths), scheduler_(model_with(whole, engine)) {}
 
-double Contestant::decode(std::size_t generations) {
+double ServeContestant::decode(std::size_t generations) {
     TokenMeter meter(generations);
     for (std::size_t i = 0; i < generations; ++i) {
         GenerationRequest request{prompt_of(whole_, 1), {}, {}};
@@ -142,7 +143,7 @@ double Contestant::decode(std::size_t generations) {
     return meter.seconds_per_token(lengths_.tokens);
 }
 
-double Contestant::first_token() {
+double ServeContestant::first_token() {
     GenerationRequest request{prompt_of(whole_, lengths_.prompt), {}, {}};
     request.sampling.max_tokens = 1;
     const Clock::time_point start = Clock::now();
@@ -158,7 +159,7 @@ double Contestant::first_token() {
     return std::chrono::duration<double>(came - start).count();
 }
 
-void Contestant::settle(std::size_t generations) {
+void ServeContestant::settle(std::size_t generations) {
     constexpr std::chrono::milliseconds between{5};
     for (expected_ += generations; scheduler_.statistics().generations < expected_;) {
         std::this_thread::sleep_for(between);

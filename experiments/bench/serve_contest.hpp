@@ -49,10 +49,10 @@ private:
 
 /// One engine behind a scheduler. Every function returns when the engine is at rest, and throws
 /// InternalError if a generation has not given all its tokens.
-class Contestant {
+class ServeContestant {
 public:
     /// Neither the model nor the engine is used by others meanwhile; both outlive the object.
-    Contestant(const WholeModel& whole, graph::Engine& engine, const ServeLengths& lengths);
+    ServeContestant(const WholeModel& whole, graph::Engine& engine, const ServeLengths& lengths);
 
     /// Seconds per token of so many generations that begin together.
     double decode(std::size_t generations);

@@ -92,19 +92,19 @@ endpoint::ServiceOptions service_options() {
 }  // namespace
 
 struct HttpContestant::State {
-    State(const WholeModel& model, Contestant& engine, const ServeLengths& how_long)
+    State(const WholeModel& model, ServeContestant& engine, const ServeLengths& how_long)
         : whole(model), contestant(engine), lengths(how_long), service(service_options()) {
         service.open(contestant.scheduler(), nullptr, {});
     }
 
     const WholeModel& whole;
-    Contestant& contestant;
+    ServeContestant& contestant;
     const ServeLengths lengths;
     endpoint::Service service;
     endpoint::Server server{{"127.0.0.1", "0"}, {}, service};
 };
 
-HttpContestant::HttpContestant(const WholeModel& whole, Contestant& contestant,
+HttpContestant::HttpContestant(const WholeModel& whole, ServeContestant& contestant,
                                const ServeLengths& lengths)
     : state_(std::make_unique<State>(whole, contestant, lengths)) {}
 

@@ -11,10 +11,11 @@ namespace slip::bench {
 class HttpContestant {
 public:
     /// Both outlive the object.
-    HttpContestant(const WholeModel& whole, Contestant& contestant, const ServeLengths& lengths);
+    HttpContestant(const WholeModel& whole, ServeContestant& contestant,
+                   const ServeLengths& lengths);
     ~HttpContestant();
 
-    /// As Contestant::decode(), by what the clients see: every token is an event of a stream.
+    /// As ServeContestant::decode(), by what the clients see: every token is an event of a stream.
     /// Throws InternalError if an answer is not a whole stream of as many tokens.
     double decode(std::size_t generations);
 

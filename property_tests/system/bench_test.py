@@ -163,11 +163,33 @@ class LatticeBench(Bench):
     of_block, of_head, of_token = LATTICE_BLOCK, LATTICE_HEAD, LATTICE_TOKEN
 
     def test_every_figure_of_masks_is_there(self):
-        _, figures = self.bench("masks", "--artifact", self.artifact, "--model",
-                                self.folder / "model", "--tokens", "4", "--repetitions", "2")
+        report, figures = self.bench("masks", "--artifact", self.artifact, "--model",
+                                     self.folder / "model", "--tokens", "4", "--repetitions", "2")
         for name in ["block_ns_inputs", "block_ns_outputs", "charlie_cpu_1", "charlie_cpu_16",
                      "decode_tls_steady"]:
             self.assertGreater(figures[name], 0, name)
+        self.assert_parts(report["charlie_parts"], figures)
+
+    def assert_parts(self, parts, figures):
+        """The parts, with the remainders, are all of Charlie's time; the sum leaves those out."""
+        ms = {(part["name"], part["columns"]): part["ms_per_token"] for part in parts}
+        self.assertEqual(len(ms), len(parts))
+        ahead = {name: value for (name, columns), value in ms.items() if columns == 0}
+        self.assertEqual(set(ahead), {"products T S", "noise of masks", "products H S",
+                                      "remainder ahead of use"})
+        for columns in (1, 16):
+            online = {name: value for (name, of), value in ms.items() if of == columns}
+            self.assertEqual(set(online), {
+                "floats", "quantise", "masks taken", "mask", "check of products", "low-rank part",
+                "reply read", "check", "unmask", "masks given back", "dequantise",
+                "messages over TLS", "remainder online"})
+            whole = sum(ahead.values()) + sum(online.values())
+            rest = ahead["remainder ahead of use"] + online["remainder online"]
+            self.assertAlmostEqual(figures[f"charlie_parts_sum_{columns}"], (whole - rest) / whole)
+        bounds = {part["name"]: part["bound"] for part in parts if "bound" in part}
+        self.assertEqual(bounds["messages over TLS"], "AES-256-GCM")
+        for part in parts:
+            self.assertEqual("bound" in part, part.get("bound_ms", 0) > 0, part)
 
 
 if __name__ == "__main__":
