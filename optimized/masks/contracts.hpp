@@ -53,6 +53,8 @@ inline constexpr std::int64_t most_rounded =
 inline constexpr int largest_rounded_error = 100;
 /// Two rounded integers.
 inline constexpr std::size_t rounded_pair_bytes = 11;
+/// FIPS 202: the bytes that a permutation of SHAKE-128 gives.
+inline constexpr std::size_t shake128_rate = 168;
 /// Blocks that share a pass over stored rows.
 inline constexpr std::size_t most_blocks = 4;
 
@@ -137,6 +139,13 @@ struct Backend {
     /// HIDE-5, in place, modulo L of six planes: each y becomes the residue of its Z modulo s.
     /// Requires: |y| <= (L-1)/2, the numbers of a row of HIDE-2.
     void (*decode)(const Decoding& by, std::size_t count, std::int64_t* y);
+
+    /// RAND-8, FIPS 202: the first `permutations` times shake128_rate bytes of SHAKE-128 of each of
+    /// `shake_inputs` inputs, which are public and lie one after the other, as do the outputs.
+    /// Requires: inputs of `length` < shake128_rate bytes.
+    std::size_t shake_inputs;
+    void (*shake128)(const std::uint8_t* inputs, std::size_t length, std::size_t permutations,
+                     std::uint8_t* out);
 };
 
 }  // namespace slip::masks

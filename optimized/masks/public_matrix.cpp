@@ -1,7 +1,5 @@
 #include "optimized/masks/public_matrix.hpp"
 
-#include <openssl/evp.h>
-
 #include <algorithm>
 #include <limits>
 #include <string_view>
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "optimized/base/error.hpp"
+#include "optimized/kernels/registry.hpp"
 
 namespace slip::masks {
 namespace {
@@ -16,33 +15,6 @@ namespace {
 namespace parameters = base::parameters;
 using base::require;
 using parameters::primes;
-
-/// FIPS 202: the bytes that a permutation of SHAKE-128 gives.
-constexpr std::size_t rate = 168;
-
-/// SHAKE-128 of any input.
-class Shake {
-public:
-    Shake() : function_(EVP_MD_fetch(nullptr, "SHAKE128", nullptr)), context_(EVP_MD_CTX_new()) {
-        require(function_ != nullptr && context_ != nullptr, "OpenSSL has no SHAKE-128");
-    }
-
-    /// Its first bytes, as many as `out` takes.
-    void expand(std::span<const std::uint8_t> input, std::span<std::uint8_t> out) {
-        require(EVP_DigestInit_ex2(context_.get(), function_.get(), nullptr) == 1 &&
-                    EVP_DigestUpdate(context_.get(), input.data(), input.size()) == 1 &&
-                    EVP_DigestFinalXOF(context_.get(), out.data(), out.size()) == 1,
-                "SHAKE-128 failed");
-    }
-
-private:
-    struct Free {
-        void operator()(EVP_MD* function) const { EVP_MD_free(function); }
-        void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
-    };
-    std::unique_ptr<EVP_MD, Free> function_;
-    std::unique_ptr<EVP_MD_CTX, Free> context_;
-};
 
 /// RAND-8: the input for one plane, domain || set || purpose || plane || width || index || seed.
 struct Input {
@@ -86,71 +58,91 @@ Shares shares_of(std::size_t planes) {
 }  // namespace
 
 struct PublicMatrix::State {
+    const Backend& backend;
     std::size_t planes;
     std::size_t residues;  // of a row
     std::size_t rows;
     Input input;
-    Shake shake{};
     Shares shares;
-    std::vector<std::uint8_t> stream;  // of one plane
-    std::vector<std::uint64_t> row;    // sums of shares
+    std::size_t permutations = 0;                   // of a stream: as many as one has needed so far
+    std::vector<std::uint8_t> inputs{}, streams{};  // of shake_inputs streams
+    std::vector<std::uint64_t> row;                 // sums of shares
 
-    State(const parameters::ParameterSet& set, const Seed& seed, std::size_t width, Kind kind)
-        : planes(set.planes),
+    State(const Backend& leaf, const parameters::ParameterSet& set, const Seed& seed,
+          std::size_t width, Kind kind)
+        : backend(leaf),
+          planes(set.planes),
           residues(set.lattice->rank * set.lattice->degree),
           rows(width),
           input(set.code, kind, width, seed),
           shares(shares_of(planes)) {
         if (kind == Kind::weights) std::swap(residues, rows);
-        stream.resize(residues);
+        permutations = residues / shake128_rate + 1;
         row.resize(residues);
     }
 
-    bool draw_plane(std::size_t p);
+    bool draw(std::size_t first, std::size_t count);
     template <class Use>
-    void for_each_plane(std::size_t index, const Use& use);
-    void expand(std::size_t index, std::uint8_t* out);
+    void for_each_plane(std::size_t first, std::size_t count, const Use& use);
+    void expand(std::size_t first, std::size_t count, std::uint8_t* out);
 };
 
-/// RAND-2: moves the bytes that the stream has below the prime to its beginning, in order. Returns
-/// whether there were enough.
-bool PublicMatrix::State::draw_plane(std::size_t p) {
-    input.bytes[Input::plane] = static_cast<std::uint8_t>(p);
-    shake.expand(input.bytes, stream);
-    std::size_t accepted = 0;
-    for (auto byte = stream.begin(); byte != stream.end() && accepted < residues; ++byte) {
-        if (*byte < primes[p]) stream[accepted++] = *byte;
+/// RAND-2: draws streams number first, first + 1, ..., `count` of them, where row j has those from
+/// j planes on, and moves what each has below its prime to its beginning, in order. Returns whether
+/// all of them had enough.
+bool PublicMatrix::State::draw(std::size_t first, std::size_t count) {
+    const std::size_t bytes = permutations * shake128_rate;
+    inputs.clear();
+    for (std::size_t i = 0; i < backend.shake_inputs; ++i) {
+        const std::size_t stream = first + std::min(i, count - 1);
+        input.bytes[Input::plane] = static_cast<std::uint8_t>(stream % planes);
+        input.put(Input::index, stream / planes);
+        inputs.insert(inputs.end(), input.bytes.begin(), input.bytes.end());
     }
-    return accepted == residues;
+    streams.resize(backend.shake_inputs * bytes);
+    backend.shake128(inputs.data(), input.bytes.size(), permutations, streams.data());
+    bool enough = true;
+    for (std::size_t i = 0; i < count; ++i) {
+        std::uint8_t* const stream = streams.data() + i * bytes;
+        const std::uint8_t prime = primes[(first + i) % planes];
+        enough = kernels::active().sample(stream, bytes, prime, stream) >= residues && enough;
+    }
+    return enough;
 }
 
-/// Calls use(p) with the residues of plane p at the beginning of the stream.
+/// Calls use(p, r) with the residues r of each plane p of each row, in order.
 template <class Use>
-void PublicMatrix::State::for_each_plane(std::size_t index, const Use& use) {
-    input.put(Input::index, index);
-    for (std::size_t p = 0; p < planes; ++p) {
-        while (!draw_plane(p)) stream.resize(stream.size() + rate);
-        use(p);
+void PublicMatrix::State::for_each_plane(std::size_t first, std::size_t count, const Use& use) {
+    const std::size_t end = (first + count) * planes;
+    for (std::size_t at = first * planes; at < end; at += backend.shake_inputs) {
+        const std::size_t drawn = std::min(backend.shake_inputs, end - at);
+        while (!draw(at, drawn)) ++permutations;
+        for (std::size_t i = 0; i < drawn; ++i) {
+            use((at + i) % planes, streams.data() + i * permutations * shake128_rate);
+        }
     }
 }
 
-void PublicMatrix::State::expand(std::size_t index, std::uint8_t* out) {
-    std::ranges::fill(row, 0);
-    for_each_plane(index, [&](std::size_t p) {
-        for (std::size_t i = 0; i < residues; ++i) row[i] += shares[p][stream[i]];
-    });
+void PublicMatrix::State::expand(std::size_t first, std::size_t count, std::uint8_t* out) {
     const std::uint64_t modulus = parameters::modulus(planes);
-    for (std::uint64_t sum : row) {
-        sum %= modulus;
-        for (std::size_t i = 0; i < planes; ++i) *out++ = static_cast<std::uint8_t>(sum >> (8 * i));
-    }
+    for_each_plane(first, count, [&](std::size_t p, const std::uint8_t* stream) {
+        if (p == 0) std::ranges::fill(row, 0);
+        for (std::size_t i = 0; i < residues; ++i) row[i] += shares[p][stream[i]];
+        if (p + 1 < planes) return;
+        for (std::uint64_t sum : row) {
+            sum %= modulus;
+            for (std::size_t i = 0; i < planes; ++i) {
+                *out++ = static_cast<std::uint8_t>(sum >> (8 * i));
+            }
+        }
+    });
 }
 
 PublicMatrix::PublicMatrix(const parameters::ParameterSet& set, const Seed& seed, std::size_t width,
-                           Kind kind) {
+                           Kind kind, const Backend& backend) {
     require(set.lattice.has_value(), "PublicMatrix: a set without lattice masks");
     require(width <= std::numeric_limits<std::uint32_t>::max(), "PublicMatrix: too wide");
-    state_ = std::make_unique<State>(set, seed, width, kind);
+    state_ = std::make_unique<State>(backend, set, seed, width, kind);
 }
 PublicMatrix::PublicMatrix(PublicMatrix&&) noexcept = default;
 PublicMatrix& PublicMatrix::operator=(PublicMatrix&&) noexcept = default;
@@ -164,17 +156,15 @@ void PublicMatrix::expand(std::size_t first, std::span<std::uint8_t> rows) {
     require(
         rows.size() % row_bytes() == 0 && first <= state_->rows && count <= state_->rows - first,
         "PublicMatrix: rows outside the matrix");
-    for (std::size_t j = 0; j < count; ++j) {
-        state_->expand(first + j, rows.data() + j * row_bytes());
-    }
+    state_->expand(first, count, rows.data());
 }
 
 void PublicMatrix::expand_planes(std::size_t index, std::span<std::uint8_t> residues) {
     require(index < state_->rows && residues.size() == row_bytes(),
             "PublicMatrix: a row outside the matrix");
-    state_->for_each_plane(index, [&](std::size_t p) {
-        std::copy_n(state_->stream.data(), state_->residues,
-                    residues.data() + p * state_->residues);
+    const std::size_t n = state_->residues;
+    state_->for_each_plane(index, 1, [&](std::size_t p, const std::uint8_t* stream) {
+        std::copy_n(stream, n, residues.data() + p * n);
     });
 }
 

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "optimized/base/parameters.hpp"
+#include "optimized/masks/registry.hpp"
 
 namespace slip::masks {
 
@@ -22,10 +23,9 @@ public:
         weights = base::parameters::public_weights_purpose  // U: d N rows of width residues
     };
 
-    /// Requires: a set with lattice masks, width <= 2^32 - 1, or throws InternalError, as it does
-    /// where OpenSSL has no SHAKE-128.
+    /// Requires: a set with lattice masks, width <= 2^32 - 1, or throws InternalError.
     PublicMatrix(const base::parameters::ParameterSet& set, const Seed& seed, std::size_t width,
-                 Kind kind = Kind::masks);
+                 Kind kind = Kind::masks, const Backend& backend = active());
     PublicMatrix(PublicMatrix&&) noexcept;
     PublicMatrix& operator=(PublicMatrix&&) noexcept;
     ~PublicMatrix();

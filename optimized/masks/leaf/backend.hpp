@@ -5,6 +5,7 @@
 #include "optimized/masks/leaf/lanes.hpp"
 #include "optimized/masks/leaf/noise.hpp"
 #include "optimized/masks/leaf/products.hpp"
+#include "optimized/masks/leaf/shake.hpp"
 #include "optimized/masks/leaf/small_matrix.hpp"
 #include "optimized/masks/leaf/tables.hpp"
 
@@ -20,7 +21,9 @@ constexpr Backend backend_of(const char* name) {
             small_matrix_doubles<L>,
             transform_small_rows<L>,
             multiply_small_rows<L>,
-            decode_all<L>};
+            decode_all<L>,
+            L::width,
+            shake128_of_each<L>};
 }
 
 }  // namespace slip::masks
