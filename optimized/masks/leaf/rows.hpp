@@ -1,6 +1,7 @@
 // Stored rows as doubles, and products as residues.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -134,8 +135,9 @@ struct ShortProduct {
     const auto u = static_cast<std::uint16_t>(reduced + by.offset);
     const auto quotient = static_cast<std::uint16_t>(std::uint32_t{u} * by.quotient >> 16);
     const auto below_2_primes = static_cast<std::uint16_t>(u * by.factor - quotient * by.prime);
+    // What has wrapped is the larger one: no branch, as vectors have a minimum.
     const auto less = static_cast<std::uint16_t>(below_2_primes - by.prime);
-    return static_cast<std::uint8_t>(less + (by.prime & (0 - (less >> 15))));
+    return static_cast<std::uint8_t>(std::min(below_2_primes, less));
 }
 
 }  // namespace slip::masks
