@@ -19,11 +19,11 @@ def dequantise(image, run, backend):
     row_at = machine.input("row_scale", t.scale(m, 4, 64), 4, [run.family("row_scale", 32)])
     y, row, column = machine.reader(y_at), machine.reader(row_at), run.fresh("column_scale[0]", 32)
 
-    def check(_, i, code):
-        by_row = floats.MULTIPLY[64](floats.FROM_INTEGER[64, 64](y(0, i)), floats.WIDEN(row(0, i)))
+    def check(_, code, read):
+        by_row = floats.MULTIPLY[64](floats.FROM_INTEGER[64, 64](read[0]), floats.WIDEN(read[1]))
         expected = floats.NARROW(floats.MULTIPLY[64](by_row, floats.WIDEN(column)))
         run.expect(code, expected, 32, "an element of out")
-    out = machine.output("out", t.scale(m, 4, 64), 4, check)
+    out = machine.output("out", t.scale(m, 4, 64), 4, lambda _, i: [y(0, i), row(0, i)], check)
     explorer.call(f"{SPACE}{backend}::dequantise", [y_at, row_at, column, m, out])
 
 

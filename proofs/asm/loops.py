@@ -525,7 +525,9 @@ class Explorer:
             same_facts = prefix(paths)
             one.path = paths[0][:same_facts]
             if len(states) > 1 and all(len(path) > same_facts for path in paths):
-                one.path.append(z3.Or([z3.And(path[same_facts:]) for path in paths]))
+                any_way = z3.Or([z3.And(path[same_facts:]) for path in paths])
+                if not self.sizes.holds(any_way, one.path):  # else it says nothing
+                    one.path.append(any_way)
         return one
 
     # --- what is written -------------------------------------------------------------------------

@@ -105,12 +105,16 @@ def check(image, prover, table):
 
 
 def integers():
-    """A sum of 64 bits may wrap, and 32 bits of a register may not be all of it."""
+    """Sums and products of 64 bits may wrap, and 32 bits of a register may not be all of it."""
     t.forget()
     sizes = Sizes()
     a, b = sizes.symbol("a", 0, t.mask(64)), sizes.symbol("b", 0, (1 << 63) - 1)
     grown = z3.ULE(a, t.add(a, b, 64))
     low = t.zero_extend(t.extract(a, 0, 32), 32, 64)
-    claims = [(grown, False), (z3.ULE(b, t.add(b, b, 64)), True), (low == a, False), (z3.ULE(low, a), True)]
-    return [f"sizes: {claim} is {'not ' if is_so else ''}proved" for claim, is_so in claims
-            if sizes.holds(sizes.condition(claim), []) != is_so]
+    claims = [(grown, False), (z3.ULE(b, t.add(b, b, 64)), True), (low == a, False), (z3.ULE(low, a), True),
+              (z3.ULE(b, b), True), (z3.ULE(b, a), False)]  # the last is not the one before with other names
+    wrong = [f"sizes: {claim} is {'not ' if is_so else ''}proved" for claim, is_so in claims
+             if sizes.holds(sizes.condition(claim), []) != is_so]
+    if sizes.product_of(a, b) is not None:
+        wrong.append("sizes: a product that may wrap is a number")
+    return wrong

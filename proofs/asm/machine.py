@@ -186,6 +186,7 @@ class Machine:
         self.population = self.kept = None  # of masks that depend on data: run.Appended
         self.lookup = self.places = None  # of a table of the places of ones: run.Appended
         self.appended = None  # memory whose places depend on data: run.Appended
+        self.scouting = False  # whether only places and conditions matter, not data: loops.py
 
     # --- memory and operands -------------------------------------------------------------------
 
@@ -227,6 +228,15 @@ class Machine:
     def unknown_cells(self, size):
         return t.to_cells(self.unknown("any", 8 * size), 8 * size) if size else []
 
+    def leave_unknown(self, operand, vex):
+        """Puts anything into a vector or a mask register."""
+        if operand.kind == "mask":
+            self.masks[operand.register] = self.unknown(operand.register, 64)
+            return
+        size = operand.width // 8
+        above = [0] * (64 - size) if vex else self.vectors[operand.register][size:]
+        self.vectors[operand.register] = self.unknown_cells(size) + above
+
     def store(self, address, cells):
         if self.appended and self.appended.takes(address):
             return self.appended.append(address, cells)
@@ -235,6 +245,14 @@ class Machine:
             raise Refused(f"writes {len(cells)} bytes at {address:#x}, outside its memory")
         for i, cell in enumerate(cells):
             self.memory[address + i] = cell
+
+    def copy(self, to, source, size, may_overlap):
+        """What memmove does; memcpy, unless both places may overlap."""
+        if not all(map(t.is_int, (to, source, size))):
+            raise Refused("a place or the size of what is copied depends on data")
+        if not may_overlap and to < source + size and source < to + size:
+            raise Refused("memcpy between places that overlap")
+        self.store(to, self.load(source, size))
 
     def address(self, operand, place=0):
         """Where an operand of memory is; `place`: a lane's, of an operand that has one per lane."""

@@ -34,11 +34,13 @@ class Fork(Exception):
 
 
 class Chunk(NamedTuple):
-    """Bytes of a region, from offset `begin` to `end`, that are of one kind: of inputs `family`, of
-    outputs `check(index, code)`, which proves of each element stored what the contract says."""
+    """Bytes of a region, from offset `begin` to `end`, that are of one kind: of inputs `family`; of
+    outputs, what the contract says of each element stored, `check(code, elements)`, which proves it, where
+    elements are those that `reads(index)` gives."""
     begin: object
     end: object
     family: object = None
+    reads: Callable = None
     check: Callable = None
 
 
@@ -72,11 +74,12 @@ def divided(v, by):
 class RegionMachine(Machine):
     def __init__(self, image, run):
         super().__init__(image)
-        self.run, self.sizes = run, Sizes(run.fixed)
+        self.run, self.sizes = run, Sizes(run.fixed, run.prover.contradictions)
         self.regions, self.path, self.written = {}, [], []
-        self.scouting = False   # accesses are neither proved nor compared: loops.py
         self.guards = {}        # id of a bit of a lane mask -> the claim that it is 1
         self.guarded = {}       # id of an element that is read under such a bit -> the bit's id
+        self.copies = 0         # calls of memmove between arrays
+        self.compared = {}      # ids of a chunk and of code of an element -> how many outputs were proved
         self.guard = self.assumed = None  # the bit that is 1 where a store is compared, and its id
         self.watched = self.watch = None  # a region, and function(element) -> condition
         self.seen = z3.BoolVal(False)     # whether it held of an element of the region that was read
@@ -108,13 +111,17 @@ class RegionMachine(Machine):
             self.parts(length, size, part, len(families)), families)]
         return self.region(name, length, size, chunks, alignment)
 
-    def output(self, name, length, size, check, part=None, count=1, alignment=None):
-        """The same of one that is written: check(number of the part, index in it, code) of each element."""
+    def output(self, name, length, size, reads, check, part=None, count=1, alignment=None):
+        """The same of one that is written. The contract's value of an element depends on the elements of
+        inputs that reads(number of the part, index in it) gives, the k-th always one of the same family;
+        check(number of the part, code, elements) proves it."""
         chunks = []
         for number, (begin, end) in enumerate(self.parts(length, size, part, count)):
-            first = divided(begin, size)
-            chunks.append(Chunk(begin, end, check=lambda index, code, number=number, first=first: check(
-                number, t.sub(index, first, 64), code)))
+            chunks.append(Chunk(
+                begin, end,
+                reads=lambda index, number=number, first=divided(begin, size): reads(
+                    number, t.sub(index, first, 64)),
+                check=lambda code, elements, number=number: check(number, code, elements)))
         return self.region(name, length, size, chunks, alignment)
 
     def parts(self, length, size, part, count):
@@ -242,6 +249,29 @@ class RegionMachine(Machine):
         self.compare(region, chunk, offset, cells, [None] * (len(cells) // region.size))
         self.written.append(Interval(chunk, offset, t.add(offset, len(cells), 64)))
 
+    def copy(self, to, source, size, may_overlap):
+        """Of whole elements from one array to another, which do not overlap; one of them, whichever, is
+        compared."""
+        if all(map(t.is_int, (to, source))):
+            return super().copy(to, source, size, may_overlap)
+        if self.scouting:
+            return None
+        number, path = self.sizes.total(size), self.path
+        (origin, part, begin), (region, chunk, offset) = (self.located(at, number) for at in (source, to))
+        first, before = self.first_element(origin, begin)
+        if origin.is_output or origin.size != region.size or before or not self.proved(
+                number % region.size == 0):
+            raise Refused("copies something else than elements of an input")
+        self.copies += 1
+        index = self.sizes.counter(f"copied[{self.copies}]")
+        self.path = [*path, self.sizes.total(t.scale(t.add(index, 1, 64), region.size, 64)) <= number]
+        v = self.element(origin, part, t.add(first, index, 64))
+        self.compare(region, chunk, t.add(offset, t.scale(index, region.size, 64), 64),
+                     [(v, k) for k in range(region.size)], [None])
+        self.path = path
+        self.written.append(Interval(chunk, offset, t.add(offset, size, 64)))
+        return None
+
     def compare(self, region, chunk, offset, cells, guards):
         """What the contract says of each element stored, under the bit of its lane if it has one."""
         if not region.is_output:
@@ -256,8 +286,25 @@ class RegionMachine(Machine):
                 self.path = [*path, self.guards[self.assumed]]
             code = t.from_cells(cells[k * region.size:(k + 1) * region.size])
             self.guard = guard
-            chunk.check(t.add(first, k, 64), code)
+            self.compare_element(chunk, t.term(code, 8 * region.size), chunk.reads(t.add(first, k, 64)))
             self.path, self.assumed, self.guard = path, None, None
+
+    def compare_element(self, chunk, code, elements):
+        """What was proved of the same code of other elements of the same families holds of these."""
+        places = [(v, z3.BitVec(f"element[{k}]", t.width_of(v))) for k, v in enumerate(elements)]
+        pattern = z3.substitute(code, *places)
+        known = self.compared.get((id(chunk), t.keep(pattern)))
+        if known is not None and self.are_different(elements):
+            self.run.outputs += known
+            return
+        before = self.run.outputs
+        chunk.check(code, elements)
+        if self.are_different(elements) and not any(
+                t.ident(v) in self.guarded for v in self.run.variables_of(pattern)):
+            self.compared[id(chunk), t.ident(pattern)] = self.run.outputs - before
+
+    def are_different(self, elements):
+        return len(set(map(t.ident, elements))) == len(elements)
 
     def is_aligned(self, address, size):
         if t.is_int(address):
@@ -374,10 +421,9 @@ class RegionMachine(Machine):
         return self.by_size(condition)
 
     def product(self, a, b, width, signed):
-        """A product of sizes is a symbol if the contract speaks of it; it has no more than 63 bits."""
-        v = width == 64 and self.sizes.products.get(frozenset((t.ident(a), t.ident(b))))
-        return t.zero_extend(v, 64, 128) if v is not None and v is not False else super().product(
-            a, b, width, signed)
+        """A product of sizes is a symbol."""
+        v = self.sizes.product_of(a, b) if width == 64 else None
+        return super().product(a, b, width, signed) if v is None else t.zero_extend(v, 64, 128)
 
     def noted(self, condition):
         """The same where both ways can be followed at once."""

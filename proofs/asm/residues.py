@@ -22,9 +22,8 @@ def mask(image, run, backend):
                                             for p, prime in enumerate(PRIMES)], n)
     q, r = machine.reader(q_at), machine.reader(r_at)
 
-    def check(p, j, code):
-        masked(run, code, q(0, j), r(p, j), p)
-    out = machine.output("masked", whole, 1, check, n, len(PRIMES))
+    out = machine.output("masked", whole, 1, lambda p, j: [q(0, j), r(p, j)],
+                         lambda p, code, read: masked(run, code, *read, p), n, len(PRIMES))
     explorer.call(f"{SPACE}{backend}::mask", [q_at, r_at, n, planes, out])
 
 
@@ -62,9 +61,9 @@ def unmask_planes(run, backend, planes):
         for name in ("y", "cancellation"))
     y, c = machine.reader(y_at), machine.reader(c_at)
 
-    def check(_, i, code):
-        unmasked(run, code, [y(p, i) for p in range(planes)], [c(p, i) for p in range(planes)])
-    out = machine.output("out", t.scale(m, 8, 64), 8, check)
+    out = machine.output("out", t.scale(m, 8, 64), 8,
+                         lambda _, i: [of(p, i) for of in (y, c) for p in range(planes)],
+                         lambda _, code, read: unmasked(run, code, read[:planes], read[planes:]))
     explorer.call(f"{SPACE}{backend}::unmask", [y_at, c_at, m, planes, out])
 
 

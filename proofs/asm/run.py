@@ -16,6 +16,7 @@ import terms as t
 from loops import Explorer
 from machine import Machine, Refused, same
 from regions import RegionMachine
+from sizes import Contradictions
 
 SOLVER_MILLISECONDS = 300_000
 
@@ -25,7 +26,7 @@ class Prover:
     from a proved one in the names of variables alone is not proved again."""
 
     def __init__(self):
-        self.proved, self.kept, self.queries = {}, [], 0
+        self.proved, self.kept, self.queries, self.contradictions = {}, [], 0, Contradictions()
 
     def holds(self, statement, constraints):
         """constraints: function(variable) -> list of Bools; True, False or None (ran out of time)."""
@@ -356,14 +357,11 @@ class Run:
         return where
 
     def memcpy(self, m):
-        to, source, size = m.numbers("rdi", "rsi", "rdx")
-        if to < source + size and source < to + size:
-            raise Refused("memcpy between places that overlap")
-        return self.memmove(m)
+        return self.memmove(m, False)
 
-    def memmove(self, m):
-        to, source, size = m.numbers("rdi", "rsi", "rdx")
-        m.store(to, m.load(source, size))
+    def memmove(self, m, may_overlap=True):
+        to, source, size = (m.general[name] for name in ("rdi", "rsi", "rdx"))
+        m.copy(to, source, size, may_overlap)
         return to
 
     # --- conclusions ---------------------------------------------------------------------------

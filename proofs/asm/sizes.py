@@ -6,6 +6,7 @@ over Z: a term of `width` bits is its integer value, a sum is the sum of its ato
 gives, and counters of loops, which are integers without a bound. A term of anything else is data, of
 which nothing here may depend."""
 
+import math
 import operator
 
 import z3
@@ -14,9 +15,10 @@ import terms as t
 from machine import Refused
 
 MILLISECONDS, QUICK = 20_000, 300
+SMALL = 1 << 26, 1 << 32  # ends of factors, whose product has 64 bits
 
 
-INTEGERS = {}  # id of a claim -> the claim, the ids of its integers
+INTEGERS = {}  # id of a claim -> the claim, its integers, their ids
 
 
 class Data(Refused):
@@ -48,10 +50,10 @@ def parts_in(root):
 def integers_in(claim):
     """The ids of its integers."""
     if claim.get_id() not in INTEGERS:
-        INTEGERS[claim.get_id()] = claim, frozenset(
-            node.get_id() for node in parts_in(claim)
-            if z3.is_const(node) and node.decl().kind() == z3.Z3_OP_UNINTERPRETED)
-    return INTEGERS[claim.get_id()][1]
+        found = [node for node in parts_in(claim)
+                 if z3.is_const(node) and node.decl().kind() == z3.Z3_OP_UNINTERPRETED]
+        INTEGERS[claim.get_id()] = claim, found, frozenset(node.get_id() for node in found)
+    return INTEGERS[claim.get_id()][2]
 
 
 def is_bit(v):
@@ -61,18 +63,58 @@ def is_bit(v):
     return t.is_bit(v) or t.kind(v) in (z3.Z3_OP_BOR, z3.Z3_OP_BAND) and all(map(is_bit, t.parts_of(v)))
 
 
+class Contradictions:
+    """Which facts on integers contradict each other. Facts that differ from earlier ones in the names of
+    integers alone are not given to the solver again."""
+
+    def __init__(self):
+        self.known, self.kept, self.queries = {}, [], 0
+
+    def holds(self, facts, forms):
+        """Whether no integers satisfy all facts; forms: of each, its id and those of its integers, in which
+        alone it differs from others of the same id."""
+        names = {}
+        key = tuple((number, *(names.setdefault(i, len(names)) for i in own)) for number, own in forms)
+        if key not in self.known:
+            self.known[key] = self.solved(facts)
+        return self.known[key]
+
+    def form(self, fact):
+        """(id, ids of integers) of a fact."""
+        integers_in(fact)
+        own = INTEGERS[fact.get_id()][1]
+        nameless = z3.substitute(fact, *((v, z3.Const(f"#{k}", v.sort())) for k, v in enumerate(own)))
+        self.kept.append(nameless)
+        return nameless.get_id(), [v.get_id() for v in own]
+
+    def solved(self, facts):
+        """A quick try first."""
+        self.queries += 1
+        for solver, milliseconds in ((z3.SimpleSolver(), QUICK), (z3.SolverFor("QF_LIA"), MILLISECONDS)):
+            solver.set("timeout", milliseconds)
+            solver.add(*facts)
+            answer = solver.check()
+            if answer != z3.unknown:
+                break
+        return answer == z3.unsat
+
+
 class Sizes:
-    def __init__(self, fixed=()):
-        """`fixed`: {name: number} of symbols that are not left open."""
+    def __init__(self, fixed=(), contradictions=None):
+        """`fixed`: {name: number} of symbols that are not left open; `contradictions`: what is known of them
+        already."""
         INTEGERS.clear()
-        self.fixed = dict(fixed)
+        self.fixed, self.contradictions, self.forms = dict(fixed), contradictions or Contradictions(), {}
         self.symbols, self.counters, self.few = {}, set(), set()
         self.values, self.ranges, self.kept = {}, {}, []
         self.ages = {}   # id of a symbol's integer -> the number of symbols before it
         self.bases = {}  # id of an integer -> ids of the symbols' integers that it depends on
         self.inner = set()  # ids of the integers of counters
-        self.products = {}  # ids of two symbols -> the symbol of their product
-        self.facts, self.auxiliary, self.queries = {}, 0, 0
+        self.quotients = {}  # id of a term, by what power of 2 -> remainder and quotient
+        self.monomials = {}  # ids of integers -> the integer of their product
+        self.products = {}  # ids of two terms -> the symbol of their product, None of a term of data
+        self.facts, self.auxiliary = {}, 0
+        self.born = {}  # id of such a fact -> the number of what was kept before it
         self.proved, self.pointers = {}, set()
 
     # --- symbols ---------------------------------------------------------------------------------
@@ -108,7 +150,7 @@ class Sizes:
     def product(self, name, few, size):
         """The product of a symbol of few values and a size."""
         if t.is_int(few) or t.is_int(size):
-            return t.scale(size, few, 64) if t.is_int(few) else t.scale(few, size, 64)
+            return self.product_of(few, size)
         v = self.symbol(name, 0, 1 << 63)
         self.products[frozenset((t.ident(few), t.ident(size)))] = v
         least, greatest = self.ranges[t.ident(few)]
@@ -117,12 +159,52 @@ class Sizes:
                 self.total(few) == number, self.total(v) == number * self.total(size)))
         return v
 
+    def product_of(self, a, b):
+        """The symbol of a product that the contract speaks of, or of one of two numbers that depend on sizes
+        alone and are proved to be small; None of others."""
+        if t.is_int(a) or t.is_int(b):
+            return t.scale(b, a, 64) if t.is_int(a) else t.scale(a, b, 64)
+        key = frozenset(map(t.keep, (a, b)))
+        if key not in self.products:
+            self.products[key] = self.small_product(a, b, len(self.products))
+        return self.products[key]
+
+    def small_product(self, a, b, number):
+        try:
+            values = [self.value(v) for v in (a, b)]
+        except Data:
+            return None
+        ends = [next((end for end in SMALL if self.holds(v < end, [])), None) for v in values]
+        if None in ends or self.symbols_in((a, b)) & self.inner:
+            return None
+        v, product = self.declared(f"product[{number}]")
+        self.ranges[t.ident(v)] = 0, ends[0] * ends[1]
+        self.assume([product], product >= 0, product < ends[0] * ends[1],
+                    product == self.linear_in_monomials(values[0] * values[1]))
+        return v
+
+    def linear_in_monomials(self, v):
+        """A polynomial as a sum, in which each product of integers is an integer of its own: so products of
+        equal sums are equal without a solver for products."""
+        v, pairs = z3.simplify(v, som=True), []
+        for node in parts_in(v):
+            factors = [part for part in node.children() if not z3.is_int_value(part)]
+            if z3.is_mul(node) and len(factors) > 1:
+                key = tuple(sorted(part.get_id() for part in factors))
+                if key not in self.monomials:
+                    self.kept.append(factors)
+                    one = self.monomials[key] = self.integer(0)
+                    self.bases[one.get_id()] = frozenset().union(*map(self.bases_of, factors))
+                numbers = [part.as_long() for part in node.children() if z3.is_int_value(part)]
+                pairs.append((node, math.prod(numbers) * self.monomials[key]))
+        return z3.substitute(v, *pairs)
+
     def assume(self, of, *facts):
         """What the contract says of some integers, or what defines one. It counts where all of these are
         spoken of."""
         for fact in facts:
             subjects = frozenset(number.get_id() for number in of)
-            entry = fact, subjects, integers_in(fact)
+            entry = fact, subjects, integers_in(fact), self.born.setdefault(fact.get_id(), len(self.kept))
             self.kept.append(entry)
             for number in subjects:
                 self.facts.setdefault(number, []).append(entry)
@@ -174,14 +256,15 @@ class Sizes:
             self.ranges[key] = v.as_long(), v.as_long()
             return v.as_long()
         if kind == z3.Z3_OP_CONCAT:
-            total, at = 0, 0
+            total, at, least, greatest = 0, 0, 0, 0
             for part in reversed(parts):
-                total, at = total + self.value(part) * (1 << at), at + t.width_of(part)
-            if t.is_zero(parts[0]):
-                self.ranges[key] = 0, t.mask(width - t.width_of(parts[0]))
+                total = total + self.value(part) * (1 << at)
+                low, high = self.ranges[t.ident(part)]
+                at, least, greatest = at + t.width_of(part), least + (low << at), greatest + (high << at)
+            self.ranges[key] = least, greatest
             return total
         if kind == z3.Z3_OP_EXTRACT:
-            return self.bits(parts[0], t.lowest(v), width)
+            return self.bits(v, parts[0], t.lowest(v), width)
         if kind == z3.Z3_OP_SIGN_EXT:
             size = t.width_of(parts[0])
             inner = self.value(parts[0])
@@ -193,16 +276,31 @@ class Sizes:
                 [self.value(part) == 1 for part in parts]), 1, 0)
         raise Data(v)
 
-    def bits(self, v, low, width):
-        """Bits low .. low + width - 1."""
-        size, value = t.width_of(v), self.value(v)
-        parts = [self.unknown(v, 1 << bits) for bits in (low, width, size - low - width)]
-        below, here, above = parts
-        fact = value == below + here * (1 << low) + above * (1 << low + width)
-        for part in parts:
-            if not t.is_int(part):
-                self.assume([part], fact)
+    def bits(self, key, v, low, width):
+        """Bits low .. low + width - 1, which `key` is."""
+        self.value(v)
+        greatest, quotient = self.ranges[t.ident(v)][1], self.divided(v, low)[1]
+        if greatest >> low + width == 0:
+            self.ranges[t.ident(key)] = 0, greatest >> low
+            return quotient
+        if low == 0:
+            return self.divided(v, width)[0]
+        here = self.unknown(v, 1 << width)
+        self.assume([here], quotient == here + self.divided(v, low + width)[1] * (1 << width))
         return here
+
+    def divided(self, v, by):
+        """(remainder, quotient) of the division by 2^by, the same integers whoever asks."""
+        key, value = (t.ident(v), by), self.value(v)
+        if by == 0:
+            return 0, value
+        if key not in self.quotients:
+            parts = [self.unknown(v, end) for end in (1 << by, (self.ranges[key[0]][1] >> by) + 1)]
+            for part in parts:
+                if not t.is_int(part):
+                    self.assume([part], value == parts[0] + parts[1] * (1 << by))
+            self.quotients[key] = parts
+        return self.quotients[key]
 
     def unknown(self, of, end):
         """An integer that a term defines, of which 0 <= it < end; 0 if that is the only one."""
@@ -320,20 +418,19 @@ class Sizes:
         if key not in self.proved:
             self.kept.append((claim, list(path)))
             chosen = self.telling(claim, path)
-            facts = [z3.Not(claim), *chosen, *self.background([claim, *chosen])]
-            self.proved[key] = self.contradict(facts)
+            self.proved[key] = self.contradict([z3.Not(claim), *chosen, *self.background([claim, *chosen])])
         return self.proved[key]
 
     def contradict(self, facts):
-        """Whether no integers satisfy all facts; a quick try first."""
-        self.queries += 1
-        for solver, milliseconds in ((z3.SimpleSolver(), QUICK), (z3.SolverFor("QF_LIA"), MILLISECONDS)):
-            solver.set("timeout", milliseconds)
-            solver.add(*facts)
-            answer = solver.check()
-            if answer != z3.unknown:
-                break
-        return answer == z3.unsat
+        """Whether no integers satisfy all facts."""
+        forms = []
+        for fact in facts:
+            key = fact.get_id()
+            if key not in self.forms:
+                self.kept.append(fact)
+                self.forms[key] = self.contradictions.form(fact)
+            forms.append(self.forms[key])
+        return self.contradictions.holds(facts, forms)
 
     def telling(self, claim, path):
         """The facts of a path that speak of what the claim does, or of what other such facts do; of
@@ -363,12 +460,13 @@ class Sizes:
             number = new.pop()
             if number not in spoken:
                 spoken.add(number)
-                for _, subjects, others in self.facts.get(number, ()):
+                for _, subjects, others, _ in self.facts.get(number, ()):
                     new |= others if subjects <= spoken else set()
         return spoken
 
     def background(self, claims):
         """What is assumed of the integers that claims speak of."""
         spoken = self.closure(claims)
-        found = {id(entry): entry for number in spoken for entry in self.facts.get(number, ())}
-        return [fact for fact, subjects, _ in found.values() if subjects <= spoken]
+        found = {age: fact for number in spoken for fact, subjects, _, age in self.facts.get(number, ())
+                 if subjects <= spoken}
+        return [found[age] for age in sorted(found)]

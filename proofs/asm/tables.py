@@ -4,6 +4,7 @@ What depends on one variable alone is evaluated for every value of it that the f
 that agree in all of this one is kept. Then the statement is evaluated for every combination of what is
 kept. Arithmetic modulo a prime, of products and shifts, so needs no solver."""
 
+import functools
 import itertools
 import operator
 
@@ -30,17 +31,20 @@ def shift_right(x, y, width):
     return signed(x, width) >> min(y, width - 1) & mask(width)
 
 
-FOLDED = {z3.Z3_OP_BADD: lambda x, y, w: x + y & (1 << w) - 1,
-          z3.Z3_OP_BMUL: lambda x, y, w: x * y & (1 << w) - 1,
-          z3.Z3_OP_BAND: lambda x, y, w: x & y, z3.Z3_OP_BOR: lambda x, y, w: x | y,
-          z3.Z3_OP_BXOR: lambda x, y, w: x ^ y, z3.Z3_OP_BSUB: lambda x, y, w: x - y & mask(w),
-          z3.Z3_OP_AND: lambda x, y, w: x & y, z3.Z3_OP_OR: lambda x, y, w: x | y,
-          z3.Z3_OP_XOR: lambda x, y, w: x ^ y,
-          z3.Z3_OP_BSHL: lambda x, y, w: x << y & mask(w) if y < w else 0,
-          z3.Z3_OP_BLSHR: lambda x, y, w: x >> y, z3.Z3_OP_BASHR: shift_right,
-          z3.Z3_OP_BUREM: lambda x, y, w: x % y if y else x,
-          z3.Z3_OP_BUREM_I: lambda x, y, w: x % y if y else x,
-          z3.Z3_OP_IMPLIES: lambda x, y, w: int(not x or y)}
+# Of two columns, the width of what they give, and a number of so many ones.
+FOLDED = {z3.Z3_OP_BADD: lambda a, b, w, ones: [x + y & ones for x, y in zip(a, b)],
+          z3.Z3_OP_BMUL: lambda a, b, w, ones: [x * y & ones for x, y in zip(a, b)],
+          z3.Z3_OP_BSUB: lambda a, b, w, ones: [x - y & ones for x, y in zip(a, b)],
+          z3.Z3_OP_BAND: lambda a, b, w, ones: [x & y for x, y in zip(a, b)],
+          z3.Z3_OP_BOR: lambda a, b, w, ones: [x | y for x, y in zip(a, b)],
+          z3.Z3_OP_BXOR: lambda a, b, w, ones: [x ^ y for x, y in zip(a, b)],
+          z3.Z3_OP_BSHL: lambda a, b, w, ones: [x << y & ones if y < w else 0 for x, y in zip(a, b)],
+          z3.Z3_OP_BLSHR: lambda a, b, w, ones: [x >> y for x, y in zip(a, b)],
+          z3.Z3_OP_BASHR: lambda a, b, w, ones: [shift_right(x, y, w) for x, y in zip(a, b)],
+          z3.Z3_OP_BUREM: lambda a, b, w, ones: [x % y if y else x for x, y in zip(a, b)],
+          z3.Z3_OP_IMPLIES: lambda a, b, w, ones: [int(not x or y) for x, y in zip(a, b)]}
+FOLDED |= {z3.Z3_OP_AND: FOLDED[z3.Z3_OP_BAND], z3.Z3_OP_OR: FOLDED[z3.Z3_OP_BOR],
+           z3.Z3_OP_XOR: FOLDED[z3.Z3_OP_BXOR], z3.Z3_OP_BUREM_I: FOLDED[z3.Z3_OP_BUREM]}
 UNSIGNED = {z3.Z3_OP_ULT: operator.lt, z3.Z3_OP_ULEQ: operator.le, z3.Z3_OP_UGT: operator.gt,
             z3.Z3_OP_UGEQ: operator.ge, z3.Z3_OP_EQ: operator.eq, z3.Z3_OP_IFF: operator.eq,
             z3.Z3_OP_DISTINCT: operator.ne}
@@ -49,15 +53,39 @@ SIGNED = {z3.Z3_OP_SLT: operator.lt, z3.Z3_OP_SLEQ: operator.le, z3.Z3_OP_SGT: o
 
 
 def applied(node, kind, columns):
-    """The values of an operation from those of its operands, lists of one length."""
+    """The values of an operation from those of its operands: lists of one length, or one number for all."""
+    if all(isinstance(column, int) for column in columns):
+        return applied(node, kind, [[number] for number in columns])[0]
     width = node.size() if z3.is_bv(node) else 1
     if kind in FOLDED:
-        total, function = columns[0], FOLDED[kind]
-        for column in columns[1:]:
-            total = [function(x, y, width) for x, y in zip(total, column)]
-        return total
+        return functools.reduce(lambda a, b: pairwise(FOLDED[kind], a, b, width, mask(width)), columns)
+    if kind == z3.Z3_OP_CONCAT:
+        return joined(node, columns)
+    return combined(node, kind, width, [
+        itertools.repeat(column) if isinstance(column, int) else column for column in columns])
+
+
+def pairwise(function, a, b, *arguments):
+    """A function of two columns, of which either may be one number for all."""
+    if isinstance(a, int) and isinstance(b, int):
+        return function([a], [b], *arguments)[0]
+    a, b = (itertools.repeat(column) if isinstance(column, int) else column for column in (a, b))
+    return function(a, b, *arguments)
+
+
+def joined(node, columns):
+    """Numbers side by side, the first the highest."""
+    total = columns[0]
+    for part, column in zip(node.children()[1:], columns[1:]):
+        total = column if isinstance(total, int) and total == 0 else pairwise(
+            lambda a, b, size: [x << size | y for x, y in zip(a, b)], total, column, part.size())
+    return total
+
+
+def combined(node, kind, width, columns):
+    """The same of an operation that is not done pair by pair."""
     if kind in UNSIGNED and len(columns) == 2:
-        return [int(x) for x in map(UNSIGNED[kind], *columns)]
+        return list(map(UNSIGNED[kind], *columns))
     if kind in SIGNED:
         size, relation = node.arg(0).size(), SIGNED[kind]
         return [int(relation(signed(x, size), signed(y, size))) for x, y in zip(*columns)]
@@ -77,12 +105,6 @@ def applied(node, kind, columns):
         return [x | above if x >> size - 1 else x for x in columns[0]]
     if kind == z3.Z3_OP_ZERO_EXT:
         return columns[0]
-    if kind == z3.Z3_OP_CONCAT:
-        total = columns[0]
-        for part, column in zip(node.children()[1:], columns[1:]):
-            size = part.size()
-            total = [x << size | y for x, y in zip(total, column)]
-        return total
     raise Unknown(str(node.decl()))
 
 
@@ -93,7 +115,7 @@ def constant(node):
 
 
 class Columns:
-    """The values of terms in so many cases; `known`: {id: column} of some of them."""
+    """The values of terms in so many cases, a list or one number for all; `known`: {id: column} of some."""
 
     def __init__(self, count, known):
         self.count, self.known, self.kept = count, dict(known), []
@@ -108,7 +130,7 @@ class Columns:
                 continue
             number = constant(node)
             if number is not None:
-                self.put(node, [number] * self.count)
+                self.put(node, number)
                 continue
             children = node.children()
             if not children:
@@ -119,7 +141,8 @@ class Columns:
                 continue
             self.put(node, applied(node, node.decl().kind(), [
                 self.known[child.get_id()] for child in children]))
-        return self.known[root.get_id()]
+        column = self.known[root.get_id()]
+        return [column] * self.count if isinstance(column, int) else column
 
     def put(self, node, column):
         self.kept.append(node)

@@ -52,8 +52,21 @@ def is_int(v):
     return isinstance(v, int)
 
 
+@functools.lru_cache(1 << 16)
+def number(v, width):
+    return z3.BitVecVal(v, width)
+
+
 def term(v, width):
-    return z3.BitVecVal(v, width) if is_int(v) else v
+    return number(v, width) if is_int(v) else v
+
+
+CONTEXT = z3.main_ctx()
+
+
+def made(function, *operands):
+    """What one of the library's functions makes of terms, without what Python's operators look at first."""
+    return z3.BitVecRef(function(CONTEXT.ref(), *[v.as_ast() for v in operands]), CONTEXT)
 
 
 def mask(width):
@@ -326,9 +339,9 @@ def build(atoms, constant, width):
         total = None
         for atom, coefficient in atoms.values():
             part = scaled(atom, coefficient, width)
-            total = part if total is None else total + part
+            total = part if total is None else made(z3.Z3_mk_bvadd, total, part)
         if constant:
-            total = total + z3.BitVecVal(constant, width)
+            total = made(z3.Z3_mk_bvadd, total, number(constant, width))
         LINEAR[keep(total)] = atoms, constant
         SUMS[key] = total
     return SUMS[key]
@@ -354,10 +367,10 @@ def scaled(atom, coefficient, width):
     if coefficient == 1:
         return atom
     if coefficient == mask(width):
-        return -atom
+        return made(z3.Z3_mk_bvneg, atom)
     if coefficient & (coefficient - 1) == 0:
-        return atom << coefficient.bit_length() - 1
-    return atom * z3.BitVecVal(coefficient, width)
+        return made(z3.Z3_mk_bvshl, atom, number(coefficient.bit_length() - 1, width))
+    return made(z3.Z3_mk_bvmul, atom, number(coefficient, width))
 
 
 def add(a, b, width, sign=1):
@@ -585,7 +598,7 @@ def choose(condition, a, b, width):
     sides = less_or_equal(condition)
     if sides and term(b, width).eq(sides[0]) and term(a, width).eq(sides[1]):
         return maximum(a, b, width)
-    return z3.If(condition, term(a, width), term(b, width))
+    return made(z3.Z3_mk_ite, condition, term(a, width), term(b, width))
 
 
 def less_or_equal(condition):

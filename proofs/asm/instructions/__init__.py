@@ -35,5 +35,7 @@ def execute(m, i):
         if plain not in moves.SCATTERS and any(o.kind == "memory" and o.places for o in i.operands):
             raise Refused("an operand with a place per lane")
         check_alignment(m, i, plain, vex)
+        if m.scouting and plain not in moves.NAMES and i.operands[0].kind in ("vector", "mask"):
+            return m.leave_unknown(i.operands[0], vex)  # data, which decides nothing
         return VECTOR[plain](m, i, vex)
     raise Refused(f"unknown instruction '{name}'")

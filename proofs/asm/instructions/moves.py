@@ -9,6 +9,7 @@ from .vectors import VECTOR, put, size_of, sources, vector
 
 
 BYTES = {"b": 1, "w": 2, "d": 4, "q": 8}
+OTHERS = frozenset(VECTOR)
 
 
 class Plain:
@@ -418,3 +419,8 @@ def scatter(m, i, vex):
             at = m.address(memory, factor * t.signed(place, 8 * size))
             m.store(at, m.vectors[source.register][element * k:element * (k + 1)])
     m.masks[memory.mask] = 0
+
+
+# Of instructions that move what there is, and compute nothing.
+NAMES = frozenset(name for name in frozenset(VECTOR) - OTHERS
+                  if not re.match("pack|pmov[sz]x|pmov[qdw][dwb]", name))
