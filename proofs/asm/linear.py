@@ -199,10 +199,9 @@ def lay_out(run, cells):
 
 
 def pack_layout(image, run, backend, rows, columns, m, n):
-    """rows = 0: W as it is."""
     w_at, w = run.array("w", m * n, 8)
     packed = pack(run, backend, w_at, m, n)
-    cells = list(packed_cells(w, m, n, rows, columns) if rows else w)
+    cells = list(packed_cells(w, m, n, rows, columns))
     run.expect(run.packed_bytes, len(cells), 64, "packed_bytes")
     for at, cell in enumerate(cells):
         run.expect(run.output(packed + at, 8), cell, 8, f"packed byte {at}")

@@ -5,6 +5,7 @@ import os
 import re
 
 import encoding
+import layouts
 import linear
 import residues
 
@@ -28,6 +29,12 @@ LISTED = {
                "avx512": ("m=7 planes=1", "m=37 planes=7")},
     "below": {"portable": ("n=3", "n=21"), "avx2": ("n=5", "n=69"), "avx512": ("n=7", "n=69")},
     "dequantise": {"portable": ("m=2", "m=18"), "avx512": ("m=3", "m=37")},
+    "pack": {"portable": ("m=3 n=5", "m=1 n=35")},
+    "pack_right": {"portable": ("k=2 n=9",)},
+    "packed_bytes": dict.fromkeys(("portable", "avx2", "avx512"), ("m=3 n=5", "m=65 n=131")),
+    "combinations_bytes": {"portable": ("n=3 planes=7", "n=130 planes=1")},
+    "right_bytes": dict.fromkeys(("portable", "avx512"), ("k=3 n=5", "k=9 n=645")),
+    "left_bytes": dict.fromkeys(("portable", "avx2", "avx512"), ("m=3 k=5", "m=65 k=129")),
 }
 
 
@@ -69,6 +76,7 @@ def all_runs():
         table.append((backend, kernel, sizes,
                       lambda image, run: function(image, run, backend, *arguments)))
     add_residues(add)
+    add_layouts(add)
     add_products(add)
     add_factors(add)
     for backend in ("portable", "avx512"):
@@ -98,6 +106,15 @@ def add_residues(add):
         add(backend, "aes256_schedule", "", residues.aes256_schedule)
 
 
+def add_layouts(add):
+    """How large layouts are, and those that are copies; what pack and pack_left of the others leave is proved
+    with the products."""
+    for backend, kernel in layouts.BYTES:
+        add(backend, kernel, ANY, layouts.bytes_of, kernel)
+    add("portable", "pack", ANY, layouts.pack)
+    add("portable", "pack_right", ANY, layouts.pack_right)
+
+
 # The block of columns of W that a product of several columns takes at a time; a kernel that took
 # another would store its outputs at other times, and be refused.
 BLOCKS = {"portable": 8192, "avx2": 2048, "avx512": 4096}
@@ -112,10 +129,10 @@ def add_products(add):
     panels; so many planes of X that they take a second pass; planes with and without a pair. gemm_plane:
     one plane of several columns, and rows so long that they take a second pass. combine:
     columns of a block and a part of one, and columns that are shorter than the combinations."""
-    for backend in BLOCKS:
-        rows, columns = PANELS.get(backend, (0, 0))
-        for m, n in ((3, 5), (rows + 1, 4), (rows + 1, 32 * max(columns, 1) + 3)):
+    for backend, (rows, columns) in PANELS.items():
+        for m, n in ((3, 5), (rows + 1, 4), (rows + 1, 32 * columns + 3)):
             add(backend, "pack", f"m={m} n={n}", linear.pack_layout, rows, columns, m, n)
+    for backend in BLOCKS:
         for most, n, b, planes in ((70, 70, 2, 1), (5, 3, 2, 7)):
             add(backend, "combine", f"n={n} b={b} planes={planes}", linear.combine, most, n, b, planes)
     for steps in (1, 3):
