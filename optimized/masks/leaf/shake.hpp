@@ -112,7 +112,7 @@ void shake128_of_each(const std::uint8_t* inputs, std::size_t length, std::size_
     std::uint64_t rows[L::width][words]{};  // of a lane each
     for (std::size_t lane = 0; lane < L::width; ++lane) {
         auto* const bytes = reinterpret_cast<std::uint8_t*>(rows[lane]);
-        std::memcpy(bytes, inputs + lane * length, length);
+        std::copy_n(inputs + lane * length, length, bytes);
         bytes[length] ^= 0x1f;
         bytes[shake128_rate - 1] ^= 0x80;
     }
