@@ -27,12 +27,13 @@ template <class L>
     constexpr std::uint64_t modulus = base::parameters::modulus(most_planes);
     constexpr std::uint64_t two_to_24 = std::uint64_t{1} << low_bits;
     constexpr double unit = two_to_24, whole = modulus;
-    constexpr double modulus_high = modulus / two_to_24, modulus_low = modulus % two_to_24;
+    constexpr std::uint64_t high_part = modulus / two_to_24, half = modulus / 2;
+    constexpr double modulus_high = high_part, modulus_low = modulus % two_to_24;
     const Doubles high = nearest<L>(y * (1 / unit)), low = y - high * unit;
     const Doubles quotient = nearest<L>(y * u * (1 / whole));
     const Doubles x =
         (high * u - quotient * modulus_high) * unit + (low * u - quotient * modulus_low);
-    return within<L>(x, -static_cast<double>(modulus / 2), whole);
+    return within<L>(x, -static_cast<double>(half), whole);
 }
 
 /// Z is an integer below 2^32 in magnitude, and its doubles are off by less than 2^-20.
