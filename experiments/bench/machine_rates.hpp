@@ -8,8 +8,8 @@ struct MachineRates {
     double aes_ctr = 0;  // AES-256-CTR of a long message
     double aes_gcm = 0;  // AES-256-GCM in records of TLS
     double shake = 0;    // SHAKE-128
-    double multiplications =
-        0;  // of doubles, fused; 0 where the backend's leaves have no vectors for them
+    /// Of doubles, fused; 0 where the backend's leaves have no vectors for them.
+    double multiplications = 0;
 };
 
 MachineRates measure_machine_rates();
