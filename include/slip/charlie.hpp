@@ -25,7 +25,7 @@ struct CharlieOptions {
     /// Masks and cancellations per group that are kept ready, at least 64 of them.
     std::size_t masks_ready = 0;
     /// Bytes of memory for masks of a model whose set has lattice masks, of all sessions with it
-    /// together; 0 for five quarters of a block of every group. Too few are BadInput.
+    /// together; 0 for six fifths of a block of every group. Too few are BadInput.
     std::size_t mask_memory = 0;
     /// For how long a David who is busy is asked again, with a new connection and a new session
     /// each time (SESS-5). 0: he is asked once. Refusals for other reasons are final.

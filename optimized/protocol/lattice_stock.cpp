@@ -155,7 +155,7 @@ LatticeStock::State::State(const ParameterSet& parameter_set, const Seed& seed,
         matrices.emplace(n, public_matrix(set, seed, n, options.threads));
     }
     const std::size_t least = least_memory(set, groups);
-    if (options.memory == 0) options.memory = std::max(whole / 4 * 5, least);
+    if (options.memory == 0) options.memory = std::max(whole / 5 * 6, least);
     if (options.memory >= whole / 8 * 9) together = 2;
     if (options.memory < least) {
         throw BadInput("masks: " + std::to_string(options.memory) +
@@ -259,9 +259,11 @@ void append(NewBlock& block, Masks& out) {
 }  // namespace
 
 /// The background thread. It sleeps while there is nothing to do, and holds the lock only to learn
-/// its tasks and to hand over what it made.
+/// its tasks and to hand over what it made. The first blocks of groups are what the first messages
+/// wait for: all threads make them.
 void LatticeStock::State::work() try {
-    BlockMaker maker(set, 1);
+    BlockMaker alone(set, 1);
+    auto with_all = std::make_unique<BlockMaker>(set, options.threads);
     std::unique_lock lock(mutex);
     for (;;) {
         Tasks tasks = next_tasks();
@@ -271,7 +273,8 @@ void LatticeStock::State::work() try {
             lock, [&] { return stopped || !tasks.empty() || !(tasks = next_tasks()).empty(); });
         if (stopped) return;
         idle = false;
-        carry_out(maker, std::move(tasks), lock);
+        if (queues[tasks.front().group].times > 0) with_all.reset();
+        carry_out(with_all ? *with_all : alone, std::move(tasks), lock);
     }
 } catch (...) {
     // Out of memory. Blocks are made on demand from now on, where the caller learns of a failure.

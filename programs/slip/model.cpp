@@ -80,7 +80,7 @@ void add_model_flags(Options& options) {
     options.add("tls", "TLS/charlie", "with --david: Charlie's certificates");
     options.add("mask-memory", "MIB",
                 "with hybrid: memory for masks made ahead of use, where the artifact's set has "
-                "lattice masks (default: five quarters of a block of every group)");
+                "lattice masks (default: six fifths of a block of every group)");
     options.add("seal", "KEYFILE",
                 "with hybrid: the key that 'slip split --seal' sealed the artifact's hints with");
     add_time_limits(options);
