@@ -3,6 +3,7 @@
 
 #include <cstdint>
 
+#include "slip/durations.hpp"
 #include "slip/export.hpp"
 
 namespace SLIP_API slip {
@@ -23,6 +24,7 @@ struct RunStatistics {
     std::uint64_t masks_made = 0;        ///< by all sessions of the model, since this one began
     std::uint64_t masks_used = 0;        ///< likewise; one per column of a message
     std::uint64_t masks_waited_for = 0;  ///< of these, made while their message waited
+    Durations round_times;  ///< from a message's last byte sent to its reply's last byte received
 };
 
 }  // namespace slip

@@ -56,7 +56,8 @@ struct GenerationEnd {
     /// wrong, ProtocolError if no David could be had (Distrusted if none is left who has not sent a
     /// wrong reply), or what `on_token` threw.
     std::exception_ptr error;
-    Receipt receipt;  ///< of what was computed until then
+    Receipt receipt;            ///< of what was computed until then
+    double waited_seconds = 0;  ///< before it became live; if it never did, all of its time
 };
 
 /// How many generations run, and what they may take.

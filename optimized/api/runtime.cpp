@@ -94,7 +94,8 @@ RunStatistics HybridRuntime::statistics() const {
     run.bytes_down = session.bytes_down;
     run.checks = session.checks;
     run.charlie_seconds = hybrid.charlie_seconds;
-    run.david_seconds = session.waiting_seconds;
+    run.round_times = session.round_times;
+    run.david_seconds = session.round_times.seconds;
     if (local_david_) {  // he multiplies inside Charlie's send
         run.david_seconds = local_david_->session.seconds();
         run.charlie_seconds -= run.david_seconds;

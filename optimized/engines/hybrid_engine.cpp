@@ -159,7 +159,7 @@ HybridStatistics HybridEngine::statistics() const {
     // The session waits from the last byte sent to the last byte received; in that time Charlie
     // multiplies by B. Masks that are made late are offline work all the same (MODEL-6).
     const protocol::SessionStatistics session = session_.statistics();
-    const double idle = std::max(0.0, session.waiting_seconds - inner_seconds_);
+    const double idle = std::max(0.0, session.round_times.seconds - inner_seconds_);
     return {session, apply_seconds_ - idle - session.late_seconds, charlie_multiplications_,
             david_multiplications_};
 }

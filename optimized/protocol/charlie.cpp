@@ -120,7 +120,7 @@ void CharlieSession::receive_products(MatrixView<std::int64_t> products) {
     statistics_.checks += 1;
     statistics_.columns += header.columns;
     statistics_.bytes_down += expected;
-    statistics_.waiting_seconds += std::chrono::duration<double>(received_at - sent_at_).count();
+    statistics_.round_times.add(std::chrono::duration<double>(received_at - sent_at_).count());
 }
 
 void CharlieSession::transmit(std::span<const std::byte> bytes) {

@@ -11,6 +11,7 @@
 #include "optimized/base/matrix_view.hpp"
 #include "optimized/protocol/charlie_columns.hpp"
 #include "optimized/protocol/wrong_peers.hpp"
+#include "slip/durations.hpp"
 #include "slip/transport.hpp"
 
 namespace slip::protocol {
@@ -21,8 +22,9 @@ struct SessionStatistics {
     std::uint64_t columns = 0;
     std::uint64_t bytes_up = 0;
     std::uint64_t bytes_down = 0;
-    std::uint64_t checks = 0;    // messages accepted by INTEG-3
-    double waiting_seconds = 0;  // from the last byte sent to the last byte received
+    std::uint64_t checks = 0;  // messages accepted by INTEG-3
+    /// From the last byte sent to the last byte received; the sum is what Charlie waited.
+    Durations round_times;
     double offline_seconds = 0;  // processor time, for masks with their cancellations
     double late_seconds = 0;     // of these, spent in send() because no mask was ready
     std::uint64_t offline_multiplications = 0;  // for the masks that were used

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -30,6 +31,7 @@ struct Generation {
     const GenerationRequest request;
     const LanguageModel::OnToken on_token;
     const Scheduler::OnEnd on_end;
+    const std::chrono::steady_clock::time_point submitted_at = std::chrono::steady_clock::now();
     std::atomic<bool> cancelled = false;  // set by any thread
 
     // The scheduler's thread alone reads and writes what follows.
@@ -37,10 +39,15 @@ struct Generation {
     std::optional<graph::KvCache> cache;  // of the first tokens, once it is live
     std::optional<graph::Sampler> sampler;
     Receipt receipt;
+    std::optional<double> waited_seconds;  // from its submission until it was live
     bool ended = false;
 
     /// The tokens that are not computed yet: of the prompt, or the one that was generated last.
     std::span<const TokenId> pending() const { return std::span(tokens).subspan(cache->length()); }
+    double seconds_since_submission() const {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - submitted_at)
+            .count();
+    }
     bool has_prompt_left() const { return cache->length() < request.prompt.size(); }
 };
 

@@ -175,6 +175,7 @@ void Loop::admit() {
             waiting_.pop_front();
         }
         live_.push_back(next);
+        next->waited_seconds = next->seconds_since_submission();
         try {
             begin(next);
         } catch (...) {  // no memory
@@ -235,7 +236,9 @@ void Loop::end(const Generations& generations, Reason reason, const std::excepti
 void Loop::end(Generation& generation, Reason reason, std::exception_ptr error) {
     keep(generation);
     generation.ended = true;
-    const GenerationEnd how{reason, std::move(error), generation.receipt};
+    const GenerationEnd how{
+        reason, std::move(error), generation.receipt,
+        generation.waited_seconds.value_or(generation.seconds_since_submission())};
     try {
         if (generation.on_end) generation.on_end(how);
     } catch (const std::exception& thrown) {

@@ -2,6 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "slip/version.h"
+
 namespace slip::endpoint {
 namespace {
 
@@ -155,11 +157,27 @@ std::string error_body(const ApiError& error) {
 
 std::string error_event(const ApiError& error) { return "data: " + error_body(error) + "\n\n"; }
 
-std::string model_list(const std::string& model, std::int64_t created, bool alone) {
-    const Json entry = {
-        {"id", model}, {"object", "model"}, {"created", created}, {"owned_by", "slip"}};
+std::string model_list(const ModelFacts& model, bool alone) {
+    const Json entry = {{"id", model.name},
+                        {"object", "model"},
+                        {"created", model.created},
+                        {"owned_by", "slip"},
+                        {"max_model_len", model.positions ? Json(*model.positions) : Json()}};
     if (alone) return dump(entry);
     return dump({{"object", "list"}, {"data", Json::array({entry})}});
 }
+
+std::string tokens_body(std::span<const TokenId> tokens, std::size_t positions) {
+    return dump({{"count", tokens.size()},
+                 {"max_model_len", positions},
+                 {"tokens", Json(std::vector<TokenId>(tokens.begin(), tokens.end()))}});
+}
+
+/// The same under both names: vLLM's and llama.cpp's.
+std::string text_body(const std::string& text) {
+    return dump({{"prompt", text}, {"content", text}});
+}
+
+std::string version_body() { return dump({{"version", SLIP_VERSION}}); }
 
 }  // namespace slip::endpoint

@@ -66,7 +66,20 @@ std::string error_event(const ApiError& error);
 
 /// {"error": {...}}.
 std::string error_body(const ApiError& error);
+/// What is told of the model that is served.
+struct ModelFacts {
+    std::string name;
+    std::int64_t created = 0;              ///< seconds since 1970
+    std::optional<std::size_t> positions;  ///< its context; none while it is being loaded
+};
+
 /// The body of /v1/models, or of /v1/models/ID if `alone`.
-std::string model_list(const std::string& model, std::int64_t created, bool alone);
+std::string model_list(const ModelFacts& model, bool alone);
+/// The body of /tokenize.
+std::string tokens_body(std::span<const TokenId> tokens, std::size_t positions);
+/// The body of /detokenize.
+std::string text_body(const std::string& text);
+/// The body of /version.
+std::string version_body();
 
 }  // namespace slip::endpoint

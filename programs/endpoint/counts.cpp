@@ -8,22 +8,31 @@ std::int64_t Counts::second_now() const {
     return std::chrono::floor<std::chrono::seconds>(Clock::now() - began_).count();
 }
 
-void Counts::on_token() {
+/// With the lock.
+Counts::Bucket& Counts::bucket_now() {
     const std::int64_t second = second_now();
-    const std::lock_guard lock(mutex_);
     Bucket& bucket = buckets_[static_cast<std::size_t>(second) % buckets_.size()];
-    if (bucket.second != second) bucket = {second, 0};
-    ++bucket.tokens;
+    if (bucket.second != second) bucket = {second, 0, 0};
+    return bucket;
 }
 
-void Counts::on_end(const GenerationEnd& end) {
+void Counts::on_token(bool first, double seconds) {
+    const std::lock_guard lock(mutex_);
+    ++bucket_now().tokens;
+    (first ? latencies_.first_token : latencies_.between_tokens).add(seconds);
+}
+
+void Counts::on_end(const GenerationEnd& end, double seconds) {
     const std::lock_guard lock(mutex_);
     ++ends_[static_cast<std::size_t>(end.reason)];
+    latencies_.queue.add(end.waited_seconds);
+    latencies_.whole.add(seconds);
 }
 
 void Counts::on_answer(unsigned status) {
     const std::lock_guard lock(mutex_);
     if (status >= 200 && status < 600) ++answers_[status / 100 - 2];
+    ++bucket_now().answers;
 }
 
 double Counts::tokens_per_second() const {
@@ -46,6 +55,26 @@ Counts::Ends Counts::ends() const {
 std::array<std::uint64_t, 4> Counts::answers() const {
     const std::lock_guard lock(mutex_);
     return answers_;
+}
+
+Recent Counts::recent() const {
+    const std::int64_t now = second_now();
+    Recent recent;
+    const std::lock_guard lock(mutex_);
+    for (const Bucket& bucket : buckets_) {
+        const std::int64_t age = now - bucket.second;
+        const auto most = static_cast<std::int64_t>(Recent::seconds);
+        if (bucket.second < 0 || age < 1 || age > most) continue;
+        const auto place = static_cast<std::size_t>(most - age);
+        recent.tokens[place] = static_cast<double>(bucket.tokens);
+        recent.answers[place] = static_cast<double>(bucket.answers);
+    }
+    return recent;
+}
+
+Latencies Counts::latencies() const {
+    const std::lock_guard lock(mutex_);
+    return latencies_;
 }
 
 double Counts::uptime_seconds() const {

@@ -17,6 +17,11 @@ ApiError failure(unsigned status, const char* code, const char* message) {
     return error;
 }
 
+double seconds_between(std::chrono::steady_clock::time_point begin,
+                       std::chrono::steady_clock::time_point end) {
+    return std::chrono::duration<double>(end - begin).count();
+}
+
 /// Whether fewer than `count` tokens come before this one, by log-probability and id.
 bool is_among_likeliest(std::span<const double> values, TokenId id, std::size_t count) {
     const auto own = static_cast<std::size_t>(id);
@@ -77,7 +82,7 @@ ApiError error_of(const GenerationEnd& end) {
 }
 
 Generation::Generation(const Shared& shared, AnswerHead head, const GenerationOrder& order,
-                       std::span<const TokenId> prompt, std::shared_ptr<Reply> reply)
+                       std::span<const TokenId> prompt, std::shared_ptr<ToldReply> reply)
     : shared_(shared),
       head_(std::move(head)),
       stream_(order.stream),
@@ -116,9 +121,18 @@ void Generation::client_gone() {
     if (id) shared_.scheduler->cancel(*id);
 }
 
+void Generation::note_token() {
+    const bool first = !first_token_seconds_;
+    const Clock::time_point now = Clock::now();
+    const double seconds = seconds_between(last_token_, now);
+    shared_.observer->on_token(first, seconds);
+    if (first) first_token_seconds_ = seconds;
+    last_token_ = now;
+}
+
 bool Generation::on_token(TokenId id, std::span<const float> logits) {
     if (gone_) return false;
-    shared_.observer->on_token();
+    note_token();
     if (head_.chat && shared_.chat->ends_answer(id)) return false;
     if (likeliest_) {
         choices_->push_back(describe(shared_.scheduler->model(), id, logits, *likeliest_,
@@ -151,7 +165,8 @@ void Generation::send_events(const std::string& events) {
 
 void Generation::on_end(const GenerationEnd& end) {
     using Reason = GenerationEnd::Reason;
-    shared_.observer->on_end(end);
+    shared_.observer->on_end(end, seconds_between(began_, Clock::now()));
+    reply_->line().add(end, first_token_seconds_);
     if (gone_) return;  // the reply closes the connection
     if (end.reason == Reason::failed || end.reason == Reason::cancelled) return fail(error_of(end));
     show(text_.finish());

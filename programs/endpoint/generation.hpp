@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -13,6 +14,7 @@
 #include "programs/endpoint/answers.hpp"
 #include "programs/endpoint/parsing/http.hpp"
 #include "programs/endpoint/parsing/request.hpp"
+#include "programs/endpoint/request_log.hpp"
 #include "slip/chat.hpp"
 #include "slip/scheduler.hpp"
 #include "slip/text_stream.hpp"
@@ -23,10 +25,12 @@ namespace slip::endpoint {
 class GenerationObserver {
 public:
     virtual ~GenerationObserver() = default;
-    virtual void on_token() = 0;
+    /// `seconds`: since the token before it; since the request, if it is the first.
+    virtual void on_token(bool first, double seconds) = 0;
     /// An answer of this status, or the head of one, is sent.
     virtual void on_answer(unsigned status) = 0;
-    virtual void on_end(const GenerationEnd& end) = 0;
+    /// `seconds`: since the request.
+    virtual void on_end(const GenerationEnd& end, double seconds) = 0;
 };
 
 /// SERVE-5: turns the tokens of one generation into an answer. The scheduler's callbacks keep it
@@ -45,12 +49,15 @@ public:
 
     /// `prompt`: what the order's prompt or messages are in ids.
     Generation(const Shared& shared, AnswerHead head, const GenerationOrder& order,
-               std::span<const TokenId> prompt, std::shared_ptr<Reply> reply);
+               std::span<const TokenId> prompt, std::shared_ptr<ToldReply> reply);
 
     /// Submits it. Throws as Scheduler::submit(); then nothing has been answered.
     void start(GenerationRequest request);
 
 private:
+    using Clock = std::chrono::steady_clock;
+
+    void note_token();
     bool on_token(TokenId id, std::span<const float> logits);
     void on_end(const GenerationEnd& end);
     void show(const std::string& text);
@@ -64,7 +71,10 @@ private:
     const bool stream_;
     const bool include_usage_;
     const std::optional<std::size_t> likeliest_;
-    const std::shared_ptr<Reply> reply_;
+    const std::shared_ptr<ToldReply> reply_;
+    const Clock::time_point began_ = Clock::now();
+    Clock::time_point last_token_ = began_;
+    std::optional<double> first_token_seconds_;
     TextStream text_;
     std::string answer_;                               // if it is not streamed
     std::optional<std::vector<TokenChoice>> choices_;  // that were not sent yet

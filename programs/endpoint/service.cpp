@@ -62,6 +62,9 @@ const Service::Route* Service::find(const HttpRequest& request) {
     static constexpr std::array routes{Route{"/", "GET", Access::operators},
                                        Route{"/metrics", "GET", Access::operators},
                                        Route{"/health", "GET", Access::everyone},
+                                       Route{"/version", "GET", Access::key},
+                                       Route{"/tokenize", "POST", Access::key},
+                                       Route{"/detokenize", "POST", Access::key},
                                        Route{"/v1/models", "GET", Access::key},
                                        Route{"/v1/completions", "POST", Access::key},
                                        Route{"/v1/chat/completions", "POST", Access::key}};
@@ -97,6 +100,10 @@ HttpResponse Service::answer(HttpResponse response) {
     return response;
 }
 
+HttpResponse Service::json_answer(std::string body) {
+    return answer({200, "application/json", std::move(body), {}});
+}
+
 HttpResponse Service::answer(const ApiError& error) {
     HttpResponse response{error.status, "application/json", error_body(error), {}};
     if (error.status == 401) response.fields.emplace_back("WWW-Authenticate", "Bearer");
@@ -105,8 +112,24 @@ HttpResponse Service::answer(const ApiError& error) {
     return answer(std::move(response));
 }
 
-HttpResponse Service::unreadable(const HttpError& error) {
+HttpResponse Service::unreadable(const HttpError& error, const std::string& peer) {
+    if (options_.told) {
+        RequestLine line;
+        line.peer = peer;
+        line.status = error.status();
+        line.whole = true;
+        options_.told(line);
+    }
     return answer(refused(error.status(), error.what()));
+}
+
+RequestLine Service::line_of(const HttpRequest& request) const {
+    RequestLine line;
+    line.method = request.method;
+    line.path = request.path;
+    line.peer = request.peer;
+    line.name = tenant_of(request);
+    return line;
 }
 
 /// SERVE-6: a page of another site reaches this server by a name of its own.
@@ -172,17 +195,32 @@ std::optional<HttpResponse> Service::refusal(const HttpRequest& head) {
         if (error.status == 401 && route != nullptr && route->access == Route::Access::operators) {
             response.fields.emplace_back("WWW-Authenticate", "Basic realm=\"slip\"");
         }
+        if (options_.told) {
+            RequestLine line = line_of(head);
+            line.status = error.status;
+            line.whole = true;
+            options_.told(line);
+        }
         return response;
     }
     return std::nullopt;
 }
 
 void Service::handle(HttpRequest request, std::shared_ptr<Reply> reply) {
+    const auto told =
+        std::make_shared<ToldReply>(std::move(reply), line_of(request), options_.told);
+    respond(request, told);
+}
+
+void Service::respond(const HttpRequest& request, const std::shared_ptr<ToldReply>& reply) {
     try {
         if (is_preflight(request)) return reply->send(answer(preflight()));
         if (request.path == "/health") return reply->send(health());
         if (request.path == "/metrics") return reply->send(metrics());
-        if (request.path == "/") return reply->send(page());
+        if (request.path == "/") return reply->send(page(request));
+        if (request.path == "/version") return reply->send(json_answer(version_body()));
+        if (request.path == "/tokenize") return reply->send(tokenize(request));
+        if (request.path == "/detokenize") return reply->send(detokenize(request));
         if (request.path.starts_with("/v1/models")) return reply->send(models(request));
         generate(request, request.path == "/v1/chat/completions", reply);
     } catch (const ApiError& error) {
@@ -221,6 +259,10 @@ Snapshot Service::snapshot() const {
     now.uptime_seconds = counts_.uptime_seconds();
     now.ends = counts_.ends();
     now.answers = counts_.answers();
+    now.latencies = counts_.latencies();
+    now.recent = counts_.recent();
+    now.chat = opened_ && shared_.chat != nullptr;
+    now.needs_key = options_.keys.has_value();
     return now;
 }
 
@@ -228,11 +270,13 @@ HttpResponse Service::metrics() {
     return answer({200, "text/plain; version=0.0.4; charset=utf-8", metrics_text(snapshot()), {}});
 }
 
-HttpResponse Service::page() {
+HttpResponse Service::page(const HttpRequest& request) {
+    Snapshot now = snapshot();
+    now.address = options_.scheme + "://" + std::string(request.field("host"));
     return answer(
         {200,
          "text/html; charset=utf-8",
-         page_text(snapshot()),
+         page_text(now),
          {{"Content-Security-Policy", page_policy()}, {"Referrer-Policy", "no-referrer"}}});
 }
 
@@ -241,7 +285,38 @@ HttpResponse Service::models(const HttpRequest& request) {
     if (alone && request.path != "/v1/models/" + options_.model) {
         throw refused(404, "there is no such model", "model_not_found");
     }
-    return answer({200, "application/json", model_list(options_.model, created_, alone), {}});
+    ModelFacts model{options_.model, created_, {}};
+    if (opened_) model.positions = shared_.scheduler->model().max_positions();
+    return json_answer(model_list(model, alone));
+}
+
+/// SERVE-11.
+HttpResponse Service::tokenize(const HttpRequest& request) {
+    require_opened();
+    const TokenizeOrder order = parse_tokenize(request.body, options_.model);
+    const LanguageModel& model = shared_.scheduler->model();
+    std::vector<TokenId> tokens;
+    if (const auto* const messages = std::get_if<std::vector<ChatMessage>>(&order.text)) {
+        require_chat();
+        tokens = shared_.chat->encode(*messages);
+    } else {
+        const auto& text = std::get<std::string>(order.text);
+        tokens = order.special ? model.encode_prompt(text) : model.encode(text);
+    }
+    return json_answer(tokens_body(tokens, model.max_positions()));
+}
+
+/// SERVE-11.
+HttpResponse Service::detokenize(const HttpRequest& request) {
+    require_opened();
+    const std::vector<TokenId> ids = parse_detokenize(request.body, options_.model);
+    try {
+        return json_answer(text_body(shared_.scheduler->model().decode(ids)));
+    } catch (const BadInput& error) {
+        ApiError refusal = refused(400, error.what());
+        refusal.param = "tokens";
+        throw refusal;
+    }
 }
 
 void Service::require_supported(const GenerationOrder& order, bool chat) const {
@@ -260,11 +335,21 @@ void Service::require_supported(const GenerationOrder& order, bool chat) const {
         refuse("logprobs", "'logprobs': this server shows no log-probabilities",
                "unsupported_parameter");
     }
-    if (chat && shared_.chat == nullptr) {
-        refuse("messages",
-               "'messages': this model has no known chat format; /v1/completions continues texts",
-               "unsupported_parameter");
-    }
+    if (chat) require_chat();
+}
+
+void Service::require_chat() const {
+    if (shared_.chat != nullptr) return;
+    ApiError error = refused(
+        400, "'messages': this model has no known chat format; /v1/completions continues texts",
+        "unsupported_parameter");
+    error.param = "messages";
+    throw error;
+}
+
+void Service::require_opened() const {
+    if (draining_) throw unavailable("the server is being stopped", "stopped");
+    if (!opened_) throw unavailable("the model is being loaded", "loading");
 }
 
 std::vector<TokenId> Service::prompt_of(const GenerationOrder& order, bool chat) const {
@@ -294,7 +379,7 @@ void Service::fit(GenerationRequest& generation) const {
 }
 
 void Service::submit(const GenerationOrder& order, bool chat, GenerationRequest generation,
-                     const std::shared_ptr<Reply>& reply) {
+                     const std::shared_ptr<ToldReply>& reply) {
     const AnswerHead head{chat, random_id(chat ? "chatcmpl-" : "cmpl-"), std::time(nullptr),
                           options_.model};
     const auto answer =
@@ -310,9 +395,9 @@ void Service::submit(const GenerationOrder& order, bool chat, GenerationRequest 
     }
 }
 
-void Service::generate(const HttpRequest& request, bool chat, const std::shared_ptr<Reply>& reply) {
-    if (draining_) throw unavailable("the server is being stopped", "stopped");
-    if (!opened_) throw unavailable("the model is being loaded", "loading");
+void Service::generate(const HttpRequest& request, bool chat,
+                       const std::shared_ptr<ToldReply>& reply) {
+    require_opened();
     const GenerationOrder order = chat ? parse_chat(request.body) : parse_completion(request.body);
     require_supported(order, chat);
     try {

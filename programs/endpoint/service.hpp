@@ -21,6 +21,7 @@ namespace slip::endpoint {
 /// How a service answers.
 struct ServiceOptions {
     std::string model;                ///< under which name clients ask for it
+    std::string scheme = "http";      ///< or "https"
     std::set<std::string> hosts;      ///< in lower case, without port, that Host may hold
     std::optional<ApiKeys> keys;      ///< none: everybody may ask
     std::set<std::string> operators;  ///< with keys: names that see what all ask (SERVE-6)
@@ -30,6 +31,8 @@ struct ServiceOptions {
     /// SERVE-10: with them, also of a chosen token that is not among the likeliest.
     bool unlikely_log_probabilities = false;
     bool plain_seeds = false;  ///< clients' seeds are used as they are (SERVE-10)
+    /// Told of every request when its answer has ended.
+    TellRequest told = {};
     /// For the page.
     std::function<std::vector<DavidState>()> davids = [] { return std::vector<DavidState>{}; };
 };
@@ -46,7 +49,7 @@ public:
     void drain() { draining_ = true; }
 
     std::optional<HttpResponse> refusal(const HttpRequest& head) override;
-    HttpResponse unreadable(const HttpError& error) override;
+    HttpResponse unreadable(const HttpError& error, const std::string& peer) override;
     void handle(HttpRequest request, std::shared_ptr<Reply> reply) override;
 
 private:
@@ -59,18 +62,25 @@ private:
     HttpResponse preflight() const;
     HttpResponse answer(const ApiError& error);
     HttpResponse answer(HttpResponse response);
+    HttpResponse json_answer(std::string body);
 
     HttpResponse models(const HttpRequest& request);
+    HttpResponse tokenize(const HttpRequest& request);
+    HttpResponse detokenize(const HttpRequest& request);
     HttpResponse health();
     HttpResponse metrics();
-    HttpResponse page();
-    void generate(const HttpRequest& request, bool chat, const std::shared_ptr<Reply>& reply);
+    HttpResponse page(const HttpRequest& request);
+    void respond(const HttpRequest& request, const std::shared_ptr<ToldReply>& reply);
+    void generate(const HttpRequest& request, bool chat, const std::shared_ptr<ToldReply>& reply);
     void submit(const GenerationOrder& order, bool chat, GenerationRequest generation,
-                const std::shared_ptr<Reply>& reply);
+                const std::shared_ptr<ToldReply>& reply);
     void fit(GenerationRequest& generation) const;
+    RequestLine line_of(const HttpRequest& request) const;
     std::string tenant_of(const HttpRequest& request) const;
     std::vector<TokenId> prompt_of(const GenerationOrder& order, bool chat) const;
     void require_supported(const GenerationOrder& order, bool chat) const;
+    void require_chat() const;
+    void require_opened() const;
     const char* state() const;
     Snapshot snapshot() const;
 

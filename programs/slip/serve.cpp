@@ -15,7 +15,7 @@
 #include "programs/endpoint/net/server.hpp"
 #include "programs/endpoint/service.hpp"
 #include "programs/slip/command.hpp"
-#include "programs/slip/david_log.hpp"
+#include "programs/slip/event_log.hpp"
 #include "programs/slip/model.hpp"
 #include "programs/slip/stop_on_signal.hpp"
 #include "slip/chat.hpp"
@@ -57,15 +57,53 @@ private:
 /// Lines of the log from any thread. They hold no prompt, no answer and no key (THREAT-3).
 class Log {
 public:
+    explicit Log(const Options& options)
+        : log_("serve", log_format(options)), all_(level_is_info(options)) {}
+
+    /// What an operator may have to see to.
     void note(const std::string& text) {
-        const std::lock_guard lock(mutex_);
-        log_.tell("note=\"" + text + '"');
+        log_.tell_limited({{"level", "warning"}, {"note", text}});
     }
+    void info(EventLog::Fields fields) {
+        if (!all_) return;
+        fields.insert(fields.begin(), {"level", "info"});
+        log_.tell(fields);
+    }
+    bool tells_all() const { return all_; }
 
 private:
-    std::mutex mutex_;
-    DavidLog log_{"serve"};
+    static bool level_is_info(const Options& options) {
+        const std::string level = options.text_or("log-level", "info");
+        if (level == "info" || level == "warning") return level == "info";
+        throw BadInput("--log-level '" + level + "': expected info or warning");
+    }
+
+    EventLog log_;
+    const bool all_;
 };
+
+/// The line of a request (SERVE-9).
+EventLog::Fields fields_of(const endpoint::RequestLine& line) {
+    EventLog::Fields fields{{"status", std::uint64_t{line.status}}, {"peer", line.peer}};
+    const auto add = [&](const char* name, EventLog::Value value) {
+        fields.emplace_back(name, std::move(value));
+    };
+    if (!line.method.empty()) add("method", line.method);
+    if (!line.path.empty()) add("path", line.path);
+    if (!line.name.empty()) add("name", line.name);
+    add("seconds", line.seconds);
+    if (!line.whole) add("end", "not whole");
+    if (!line.generated) return fields;
+    add("prompt_tokens", line.generated->prompt_tokens);
+    add("cached_tokens", line.generated->cached_tokens);
+    add("generated_tokens", line.generated->generated_tokens);
+    add("queue_seconds", line.generated->waited_seconds);
+    if (line.generated->first_token_seconds) {
+        add("first_token_seconds", *line.generated->first_token_seconds);
+    }
+    add("reason", line.generated->end);
+    return fields;
+}
 
 void declare_http(Options& options) {
     options.add("listen", "HOST:PORT",
@@ -86,6 +124,10 @@ void declare_http(Options& options) {
     options.add("allow-origin", "ORIGIN",
                 "pages of this origin may ask, as https://example.org (default: none)");
     options.add("max-connections", "N", "of clients (default 256)");
+    add_log_flags(options);
+    options.add("log-level", "info|warning",
+                "info: a line when the model is ready and one per request, without prompts and "
+                "answers; warning: only what went wrong (default info)");
     options.add("client-timeout", "SECONDS",
                 "for a client to send a request that he has begun, and to take what is written "
                 "for him (default 30)");
@@ -188,7 +230,10 @@ std::vector<endpoint::DavidState> states_of(const Davids& davids) {
     for (const Davids::Known& david : davids.known()) {
         constexpr const char* names[] = {"not asked yet", "connected", "left",
                                          "could not be reached", "sent a wrong reply"};
-        states.push_back({describe(david.endpoint), names[static_cast<std::size_t>(david.state)]});
+        using Mark = endpoint::DavidState::Mark;
+        constexpr Mark marks[] = {Mark::wait, Mark::good, Mark::wait, Mark::bad, Mark::bad};
+        const auto state = static_cast<std::size_t>(david.state);
+        states.push_back({describe(david.endpoint), names[state], marks[state]});
     }
     return states;
 }
@@ -216,6 +261,7 @@ endpoint::ServiceOptions service_options(const Options& options, const Endpoint&
                                          const std::shared_ptr<Davids>& davids) {
     endpoint::ServiceOptions service;
     service.model = model_name(options);
+    if (options.has("https-cert")) service.scheme = "https";
     service.hosts = hosts_of(options, listen);
     if (options.has("api-keys")) service.keys.emplace(options.required("api-keys"));
     service.operators = operators_of(options, service.keys);
@@ -289,6 +335,25 @@ std::optional<ChatFormat> chat_format(const Options& options, const LanguageMode
     }
 }
 
+/// What is served, once it is.
+EventLog::Fields ready_line(const Options& options, const LanguageModel& model,
+                            const endpoint::ReceiptFacts& facts,
+                            const std::shared_ptr<Davids>& davids) {
+    EventLog::Fields fields{{"ready", model_name(options)},
+                            {"context", std::uint64_t{model.max_positions()}},
+                            {"vocabulary", std::uint64_t{model.vocabulary_size()}},
+                            {"engine", facts.engine},
+                            {"kernels", facts.kernels}};
+    if (!facts.set.empty()) fields.emplace_back("split", facts.set);
+    if (!davids) return fields;
+    std::string addresses;
+    for (const Davids::Known& david : davids->known()) {
+        addresses += (addresses.empty() ? "" : ",") + describe(david.endpoint);
+    }
+    fields.emplace_back("davids", addresses);
+    return fields;
+}
+
 /// SERVE-9: what was begun is answered; a second signal closes its connections.
 void serve_until_stopped(const Options& options, const SchedulerOptions& scheduling,
                          const std::shared_ptr<Davids>& davids, endpoint::Service& service,
@@ -298,7 +363,9 @@ void serve_until_stopped(const Options& options, const SchedulerOptions& schedul
     require_tokenizer(*model, "serve");
     Scheduler scheduler(std::move(*model), scheduling);
     const auto chat = chat_format(options, scheduler.model(), log);
-    service.open(scheduler, chat ? &*chat : nullptr, facts_of(options));
+    const endpoint::ReceiptFacts facts = facts_of(options);
+    service.open(scheduler, chat ? &*chat : nullptr, facts);
+    log.info(ready_line(options, scheduler.model(), facts, davids));
     stopping.wait();
     scheduler.drain();
     server.finish();
@@ -323,11 +390,14 @@ int serve(const Arguments& arguments) {
     const sigset_t signals = block_stop_signals();
     const auto davids =
         options.has("david") && options.has("tls") ? std::make_shared<Davids>(options) : nullptr;
-    Log log;
+    Log log(options);
     auto answering = service_options(options, listen, davids);
     const std::size_t tenants = answering.keys ? answering.keys->names().size() : 0;
     const SchedulerOptions scheduling = scheduler_options(options, tenants, log);
     masks_of(options);  // a wrong number is refused before anything else
+    if (log.tells_all()) {
+        answering.told = [&](const auto& line) { log.info(fields_of(line)); };
+    }
     endpoint::Service service(std::move(answering));
     endpoint::Server server(listen, server_options(options), service);
     Stopping stopping;

@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "optimized/base/parameters.hpp"
-#include "programs/slip/david_log.hpp"
+#include "programs/slip/event_log.hpp"
 #include "programs/slip/tls_flags.hpp"
 #include "slip/error.hpp"
 
@@ -23,6 +23,16 @@ bool is_refusal(std::span<const std::byte> frame) {
            frame[wire::length_bytes] == static_cast<std::byte>(wire::FrameType::refuse);
 }
 
+/// Of what a TlsServer reports: peer=ADDRESS reason="TEXT".
+EventLog::Fields fields_of(const std::string& line) {
+    const std::string peer = "peer=", reason = " reason=\"";
+    const std::size_t end = line.find(reason);
+    if (!line.starts_with(peer) || end == std::string::npos) return {{"reason", line}};
+    const std::size_t begin = end + reason.size();
+    return {{"peer", line.substr(peer.size(), end - peer.size())},
+            {"reason", line.substr(begin, line.size() - begin - 1)}};
+}
+
 }  // namespace
 
 void add_serving_flags(Options& options) {
@@ -37,6 +47,7 @@ void add_serving_flags(Options& options) {
     options.add_switch("gpu",
                        "multiply on the first NVIDIA GPU, of compute capability 8.0 or later");
     add_time_limits(options);
+    add_log_flags(options);
     options.add("misbehave", "flip",
                 "change one residue of each session's first reply, to show that Charlie notices");
 }
@@ -67,9 +78,9 @@ void NotedRefusal::require_not_refused() const {
 void serve_until_signal(const Options& options, const sigset_t& signals, TlsServer::Serve serve,
                         const std::function<void(TlsServer&)>& on_server) {
     const Endpoint endpoint = parse_endpoint(options.required("listen"), "--listen");
-    DavidLog log("david");
+    EventLog log("david", log_format(options));
     TlsServer server(endpoint, options.required("tls"), serving_options(options), std::move(serve),
-                     [&](const std::string& line) { log.tell(line); });
+                     [&](const std::string& line) { log.tell_limited(fields_of(line)); });
     on_server(server);
     const StopOnSignal stop_on_signal(signals, [&] { server.stop(); });
     std::cout << "listening on " << describe({endpoint.host, std::to_string(server.port())})

@@ -2,7 +2,9 @@
 // is in system/serve_test.py.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <fstream>
+#include <numeric>
 #include <set>
 #include <string>
 #include <thread>
@@ -149,11 +151,33 @@ TEST(ApiKeys, SERVE_6_presented_keys) {
 TEST(Counts, tokens_per_second_are_of_whole_seconds) {
     Counts counts;
     EXPECT_EQ(counts.tokens_per_second(), 0);
-    for (int i = 0; i < 100; ++i) counts.on_token();
+    for (int i = 0; i < 100; ++i) counts.on_token(i == 0, 0.002);
     EXPECT_EQ(counts.tokens_per_second(), 0);
     std::this_thread::sleep_for(std::chrono::milliseconds(1100));
     const double speed = counts.tokens_per_second();
     EXPECT_TRUE(speed > 0 && speed <= 100) << speed;
+    const Recent recent = counts.recent();
+    EXPECT_EQ(std::accumulate(recent.tokens.begin(), recent.tokens.end(), 0.0), 100);
+}
+
+TEST(Durations, SERVE_12_each_counts_at_the_first_limit_that_it_does_not_exceed) {
+    Durations durations;
+    for (const double seconds : {0.0, 0.0001, 0.00011, 1.0, 250.0, 251.0}) durations.add(seconds);
+    const auto at = [&](double limit) {
+        const auto* const found =
+            std::find(Durations::limits.begin(), Durations::limits.end(), limit);
+        return durations.counts[static_cast<std::size_t>(found - Durations::limits.begin())];
+    };
+    EXPECT_EQ(at(0.0001), 2U);
+    EXPECT_EQ(at(0.00025), 1U);
+    EXPECT_EQ(at(1.0), 1U);
+    EXPECT_EQ(at(250.0), 1U);
+    EXPECT_EQ(durations.counts.back(), 1U);
+    EXPECT_DOUBLE_EQ(durations.seconds, 502.00021);
+    Durations both = durations;
+    both.add(durations);
+    EXPECT_EQ(both.counts.front(), 4U);
+    EXPECT_DOUBLE_EQ(both.seconds, 2 * durations.seconds);
 }
 
 }  // namespace

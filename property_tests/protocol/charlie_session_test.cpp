@@ -325,7 +325,7 @@ TEST(Charlie, statistics_count_rounds_columns_and_bytes) {
     EXPECT_EQ(statistics.bytes_up, 2 * 21 + 5 * 4 * 4U);
     EXPECT_EQ(statistics.bytes_down, 2 * 21 + 5 * 5 * 4U);
     EXPECT_GT(statistics.offline_seconds, 0);
-    EXPECT_GE(statistics.waiting_seconds, 0);
+    EXPECT_GE(statistics.round_times.seconds, 0);
 }
 
 }  // namespace

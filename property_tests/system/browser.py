@@ -17,7 +17,7 @@ CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 # Why no page can be opened here; empty if one can.
 MISSING = ", ".join(name for name, found in [
     ("chromium", CHROMIUM), ("chromium-driver", DRIVER), ("python3-selenium", webdriver)] if not found)
-WIDTHS = {"phone": 390, "desk": 1200}  # pixels across
+WIDTHS = {"phone": 360, "desk": 1200}  # pixels across
 VIEWS = [(where, scheme) for where in WIDTHS for scheme in ("light", "dark")]
 
 # Of every chart: how large it and its letters are, how much is drawn, whether all of that is inside, and
@@ -82,11 +82,12 @@ def requests(driver):
             if event["method"] == "Network.requestWillBeSent"]
 
 
-def faults_of_text(driver, where, scheme):
-    """What is wrong with the page that is shown, charts aside."""
+def faults_of_text(driver, where, scheme, server=None):
+    """What is wrong with the page that is shown, charts aside. It may ask `server` alone, if any."""
     faults = [f"{where}: the console says {entry['message']}" for entry in driver.get_log("browser")]
     faults += [f"{where}: asks for {url}" for url in requests(driver)
-               if url != driver.current_url and not url.startswith("data:")]
+               if url != driver.current_url and not url.startswith("data:")
+               and not (server and url.startswith(f"http://{server}/"))]
     faults += [f"{where}: a {name} is wider than the page" for name in driver.execute_script(WIDE)]
     paper, ink = driver.execute_script(COLOURS)
     if abs(paper - ink) < 120 or (paper > ink) != (scheme == "light"):

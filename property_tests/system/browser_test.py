@@ -60,7 +60,7 @@ class Browser(SystemTest):
 @unittest.skipIf(browser.MISSING, f"not installed: {browser.MISSING}")
 @unittest.skipUnless("SLIP_FULL" in os.environ, "a server and four views")
 class ServedPage(SystemTest):
-    """SERVE-5: the page of `slip serve`, whose numbers need no script."""
+    """The page of `slip serve`: its figures, which it renews, and the box to ask in (SERVE-12)."""
 
     @staticmethod
     def shown(driver, selector):
@@ -73,11 +73,23 @@ class ServedPage(SystemTest):
             page = f"http://{served.endpoint}/"
             for where, scheme in browser.VIEWS:
                 browser.show(driver, page, where, scheme)
-                self.assertEqual(browser.faults_of_text(driver, where, scheme), [])
+                self.assertEqual(browser.faults_of_text(driver, where, scheme, served.endpoint), [])
             self.assertEqual(self.shown(driver, "h1"), "<tiny>")
             self.assertEqual(self.shown(driver, "#generated"), "0")
             served.post("text", {"model": "<tiny>", "prompt": "Once", "max_tokens": 5, "temperature": 0})
             served.wait_for(lambda: self.shown(driver, "#generated") == "5")
+
+    def test_a_question_is_asked_in_the_page(self):
+        with Served("--model", TINYSTORIES, "--engine", "float", "--model-name", "tiny", "--chat-format",
+                    "llama2") as served, browser.browser() as driver:
+            driver.get(f"http://{served.endpoint}/")
+            driver.find_element("id", "text").send_keys("Tell me a story.\n")
+            answer = "#talk .answer"
+            served.wait_for(lambda: len(self.shown(driver, answer) or "") > 40
+                            and driver.find_element("css selector", "button").is_enabled())
+            self.assertEqual(self.shown(driver, "#talk .asked"), "Tell me a story.")
+            self.assertEqual(driver.find_elements("css selector", "#talk .bad"), [])
+            self.assertEqual(browser.faults_of_text(driver, "desk", "light", served.endpoint), [])
 
     def test_a_script_in_the_page_is_not_run(self):
         with Served("--model", TINYSTORIES, "--engine", "float") as served, browser.browser() as driver:

@@ -7,6 +7,7 @@ import select
 import signal
 import ssl
 import subprocess
+import tempfile
 import time
 
 from slip_system import BUILD, LIMIT_S, TINYSTORIES, SystemTest, run
@@ -23,13 +24,15 @@ class Served:
         self.wait, self.cafile = wait, cafile
 
     def __enter__(self):
+        # A file: a log that nobody reads meanwhile would stop the server.
+        self.stderr = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen([BUILD / "slip", *self.arguments], stdout=subprocess.PIPE,
-                                        stderr=subprocess.PIPE, text=True)
+                                        stderr=self.stderr, text=True)
         ready, _, _ = select.select([self.process.stdout], [], [], LIMIT_S)
         line = self.process.stdout.readline() if ready else ""
         if not line.startswith("listening on "):
             self.process.kill()
-            raise AssertionError(f"it does not listen: {line} {self.process.communicate()[1]}")
+            raise AssertionError(f"it does not listen: {line} {self.log()}")
         self.endpoint = line.removeprefix("listening on ").strip()
         if self.wait:
             self.wait_for(lambda: self.get("/health")[0] == 200)
@@ -40,7 +43,7 @@ class Served:
         while not condition():
             if self.process.poll() is not None or time.monotonic() > deadline:
                 self.process.kill()
-                raise AssertionError(f"it does not come so far: {self.process.communicate()[1]}")
+                raise AssertionError(f"it does not come so far: {self.log()}")
             time.sleep(0.02)
 
     def connect(self):
@@ -80,14 +83,27 @@ class Served:
     def stop(self, number=signal.SIGTERM):
         """(exit status, stderr)."""
         self.process.send_signal(number)
-        stderr = self.process.communicate(timeout=LIMIT_S)[1]
-        return self.process.returncode, stderr
+        self.process.wait(timeout=LIMIT_S)
+        return self.process.returncode, self.log()
+
+    def log(self):
+        """What it has said on standard error."""
+        self.stderr.seek(0)
+        return self.stderr.read()
+
+    def warnings(self):
+        """Its lines that tell of something wrong, of a server whose log is text."""
+        return [line for line in self.log().splitlines() if " level=info " not in line]
+
+    def lines(self):
+        """The fields of its log's lines, of a server with --log-format json."""
+        return [json.loads(line) for line in self.log().splitlines()]
 
     def __exit__(self, *_):
         if self.process.poll() is None:
             self.stop()
         self.process.stdout.close()
-        self.process.stderr.close()
+        self.stderr.close()
 
 
 class Wrong(AssertionError):

@@ -136,8 +136,7 @@ class ServeClients(ServeTest):
             served.process.send_signal(signal.SIGTERM)
             self.assertEqual(read_stream("text", answer.read())["text"], expected)
             self.assertEqual(answer.headers["Connection"], None)
-            status, stderr = served.stop()
-            self.assertEqual((status, stderr), (0, ""))
+            self.assertEqual((served.stop()[0], served.warnings()), (0, []))
             connection.close()
             spare.close()
 
@@ -206,8 +205,7 @@ class ServeKeys(ServeTest):
             read_error(served.get("/", Authorization=self.basic("x", "wrong")), 401)
             read_error(served.get("/v1/models", Authorization=self.basic("x", KEY)), 401)
             self.assert_origin(served)
-            status, log = served.stop()
-            self.assertEqual((status, log), (0, ""))
+            self.assertEqual((served.stop()[0], served.warnings()), (0, []))
 
     def test_SERVE_6_operators(self):
         """Without --operator the only name is one; of several, nobody is."""
@@ -293,7 +291,7 @@ class ServeFaults(ServeTest):
             self.assertGreater(min(receipt["rounds"], receipt["bytes_up"], receipt["bytes_down"]), 100)
             self.assertTrue(0 < receipt["epsilon"] < 1)
             page = served.get("/")[2].decode()
-            self.assertIn(f"<td>{david.endpoint}</td><td>connected</td>", page)
+            self.assertIn(f"<td>{david.endpoint}</td><td class=\"good\">connected</td>", page)
 
     def test_SERVE_9_before_a_david_is_there_it_says_so(self):
         with socket.create_server(("127.0.0.1", 0)) as taken:
@@ -334,8 +332,8 @@ class ServeFaults(ServeTest):
                 self.assertEqual(answer["text"], expected)
                 self.assertEqual(served.metric("rejects_total"), 1)
                 page = served.get("/")[2].decode()
-                self.assertIn(f"<td>{wrong.endpoint}</td><td>sent a wrong reply</td>", page)
-                self.assertIn(f"<td>{honest.endpoint}</td><td>connected</td>", page)
+                self.assertIn(f"<td>{wrong.endpoint}</td><td class=\"bad\">sent a wrong reply</td>", page)
+                self.assertIn(f"<td>{honest.endpoint}</td><td class=\"good\">connected</td>", page)
 
     def assert_no_david(self, served):
         """Orders fail, health says why, and nobody has been asked for another reply."""

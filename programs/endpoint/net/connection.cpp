@@ -17,6 +17,13 @@ void disarm(asio::steady_timer& timer) {
     timer.expires_at(std::chrono::steady_clock::time_point::max());
 }
 
+std::string peer_of(const Tcp::socket& socket) {
+    ErrorCode error;
+    const Tcp::endpoint peer = socket.remote_endpoint(error);
+    if (error) return "unknown";
+    return describe({peer.address().to_string(), std::to_string(peer.port())});
+}
+
 /// Answers through a connection. Each request has its own.
 class ConnectionReply : public Reply {
 public:
@@ -76,6 +83,7 @@ private:
 
 Connection::Connection(std::unique_ptr<Stream> stream, ConnectionOwner& owner)
     : stream_(std::move(stream)),
+      peer_(peer_of(stream_->socket())),
       owner_(owner),
       phase_timer_(stream_->socket().get_executor()),
       write_timer_(stream_->socket().get_executor()),
@@ -151,14 +159,20 @@ void Connection::take() {
             }
         }
     } catch (const HttpError& error) {
-        return refuse(owner_.handler().unreadable(error));
+        return refuse(owner_.handler().unreadable(error, peer_));
     }
     if (parser_.complete()) dispatch();
 }
 
+HttpRequest Connection::request() const {
+    HttpRequest request = parser_.request();
+    request.peer = peer_;
+    return request;
+}
+
 void Connection::take_head() {
     head_taken_ = true;
-    if (const auto refusal = owner_.handler().refusal(parser_.request())) return refuse(*refusal);
+    if (const auto refusal = owner_.handler().refusal(request())) return refuse(*refusal);
     enter(Phase::body);
     if (!parser_.awaits_continue()) return;
     const std::string go_on = "HTTP/1.1 100 Continue\r\n\r\n";
@@ -170,20 +184,20 @@ void Connection::take_head() {
 void Connection::refuse(const HttpResponse& response) {
     enter(Phase::answering);
     set_ends();
-    const HttpRequest request = parser_.head_complete() ? parser_.request() : HttpRequest{};
-    std::string bytes = head_of(response, response.body.size(), request.version_1_0, false);
-    if (request.method != "HEAD") bytes += response.body;
+    const HttpRequest asked = parser_.head_complete() ? request() : HttpRequest{};
+    std::string bytes = head_of(response, response.body.size(), asked.version_1_0, false);
+    if (asked.method != "HEAD") bytes += response.body;
     unread_ += bytes.size();
     append(bytes, true);
 }
 
 void Connection::dispatch() {
     enter(Phase::answering);
-    HttpRequest request = parser_.request();
-    auto reply = std::make_shared<ConnectionReply>(shared_from_this(), request, owner_);
+    HttpRequest asked = request();
+    auto reply = std::make_shared<ConnectionReply>(shared_from_this(), asked, owner_);
     parser_ = RequestParser(owner_.options().request);
     head_taken_ = false;
-    owner_.run_elsewhere([this, request = std::move(request), reply = std::move(reply)]() mutable {
+    owner_.run_elsewhere([this, request = std::move(asked), reply = std::move(reply)]() mutable {
         owner_.handler().handle(std::move(request), std::move(reply));
     });
 }

@@ -62,6 +62,7 @@ private:
     void enter(Phase phase);
     void read();
     void take();
+    HttpRequest request() const;
     void take_head();
     void dispatch();
     void refuse(const HttpResponse& response);
@@ -73,6 +74,7 @@ private:
     void arm(boost::asio::steady_timer& timer, std::chrono::milliseconds limit);
 
     std::unique_ptr<Stream> stream_;
+    const std::string peer_;
     ConnectionOwner& owner_;
     boost::asio::steady_timer phase_timer_;
     boost::asio::steady_timer write_timer_;

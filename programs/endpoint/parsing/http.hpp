@@ -23,6 +23,7 @@ struct HttpRequest {
     std::string body;          ///< of the length that Content-Length states
     bool version_1_0 = false;  ///< of HTTP: the answer cannot be chunked
     bool keep_alive = false;   ///< whether the client wants the connection afterwards
+    std::string peer;          ///< the client's address and port, for the operator
 
     /// The value of the field `name`, in lower case; empty if there is none.
     std::string_view field(std::string_view name) const;
@@ -74,8 +75,8 @@ public:
     /// Sees a request's head before its body is read, so that nobody who is refused has it read.
     /// Returns the answer of a request that is refused. Must not wait.
     virtual std::optional<HttpResponse> refusal(const HttpRequest& head) = 0;
-    /// The answer to a request that could not be read.
-    virtual HttpResponse unreadable(const HttpError& error) = 0;
+    /// The answer to a request of `peer` that could not be read.
+    virtual HttpResponse unreadable(const HttpError& error, const std::string& peer) = 0;
     /// Answers, now or later. Called by several threads; what it throws closes the connection.
     virtual void handle(HttpRequest request, std::shared_ptr<Reply> reply) = 0;
 };

@@ -195,16 +195,15 @@ GenerationOrder common_fields(Fields& fields) {
     return order;
 }
 
-std::vector<TokenId> token_ids(const json& list) {
+std::vector<TokenId> token_ids(const json& list, const char* field, const char* expected) {
     std::vector<TokenId> ids;
     for (const json& id : list) {
         const auto* const value = id.get_ptr<const json::number_unsigned_t*>();
         if (value == nullptr || *value > std::numeric_limits<TokenId>::max()) {
-            refuse("prompt", "expected one text, or the token ids of one");
+            refuse(field, expected);
         }
         ids.push_back(static_cast<TokenId>(*value));
     }
-    if (ids.empty()) refuse("prompt", "is empty: expected at least one token id");
     return ids;
 }
 
@@ -215,7 +214,9 @@ std::variant<std::string, std::vector<TokenId>> prompt_of(const json& prompt) {
     const json& inner = one_inside ? prompt[0] : prompt;
     if (inner.is_string()) return inner.get<std::string>();
     if (!inner.is_array()) refuse("prompt", "expected a text or a list of token ids");
-    return token_ids(inner);
+    auto ids = token_ids(inner, "prompt", "expected one text, or the token ids of one");
+    if (ids.empty()) refuse("prompt", "is empty: expected at least one token id");
+    return ids;
 }
 
 ChatMessage::Role role_of(const std::string& role, const std::string& where) {
@@ -267,6 +268,12 @@ json parse(std::string_view body) {
     }
 }
 
+void require_model(Fields& fields, const std::string& model) {
+    if (fields.find("model") != nullptr && fields.text("model") != model) {
+        refuse("model", "there is no such model", "model_not_found");
+    }
+}
+
 }  // namespace
 
 GenerationOrder parse_completion(std::string_view body) {
@@ -299,6 +306,36 @@ GenerationOrder parse_chat(std::string_view body) {
     fields.refuse_unsupported(unsupported_in_chats);
     fields.refuse_others();
     return order;
+}
+
+TokenizeOrder parse_tokenize(std::string_view body, const std::string& model) {
+    const json value = parse(body);
+    Fields fields(value, "");
+    require_model(fields, model);
+    TokenizeOrder order;
+    const json* const messages = fields.find("messages");
+    const bool llama_cpp = fields.find("content") != nullptr;
+    if (messages != nullptr) {
+        order.text = messages_of(*messages);
+    } else {
+        order.text = fields.text(llama_cpp ? "content" : "prompt");
+        const char* const special = llama_cpp ? "add_special" : "add_special_tokens";
+        // llama.cpp adds none unless asked, vLLM unless asked not to.
+        order.special = fields.find(special) != nullptr ? fields.boolean(special) : !llama_cpp;
+    }
+    fields.refuse_others();
+    return order;
+}
+
+std::vector<TokenId> parse_detokenize(std::string_view body, const std::string& model) {
+    const json value = parse(body);
+    Fields fields(value, "");
+    require_model(fields, model);
+    const json& tokens = fields.required("tokens");
+    if (!tokens.is_array()) refuse("tokens", "expected a list of token ids");
+    auto ids = token_ids(tokens, "tokens", "expected token ids");
+    fields.refuse_others();
+    return ids;
 }
 
 }  // namespace slip::endpoint

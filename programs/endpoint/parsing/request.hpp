@@ -52,4 +52,16 @@ GenerationOrder parse_completion(std::string_view body);
 /// The body of a request to /v1/chat/completions. As above.
 GenerationOrder parse_chat(std::string_view body);
 
+/// What /tokenize is asked for (SERVE-11).
+struct TokenizeOrder {
+    std::variant<std::string, std::vector<ChatMessage>> text;  ///< or a conversation
+    bool special = true;  ///< as a prompt of a generation: after BOS where the family has one
+};
+
+/// The body of a request to /tokenize: the fields of vLLM's, or those of llama.cpp's. Throws
+/// ApiError (400), naming the field; `model` is the only model that may be named.
+TokenizeOrder parse_tokenize(std::string_view body, const std::string& model);
+/// The body of a request to /detokenize: the ids. As above.
+std::vector<TokenId> parse_detokenize(std::string_view body, const std::string& model);
+
 }  // namespace slip::endpoint
