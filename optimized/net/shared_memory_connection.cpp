@@ -1,0 +1,216 @@
+#include "optimized/net/shared_memory_connection.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "slip/error.hpp"
+
+namespace slip::net {
+namespace {
+
+/// How soon a peer who died is noticed by who sleeps.
+constexpr std::chrono::milliseconds look_interval{200};
+constexpr std::array<char, 8> greeting{'S', 'L', 'I', 'P', 'S', 'H', 'M', '1'};
+/// Nobody changes the size, nor these.
+constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+
+[[noreturn]] void fail(int error, const std::string& while_doing) {
+    throw ProtocolError(while_doing + ": " + std::generic_category().message(error));
+}
+
+}  // namespace
+
+OwnDescriptor::OwnDescriptor(OwnDescriptor&& other) noexcept
+    : number_(std::exchange(other.number_, -1)) {}
+
+OwnDescriptor& OwnDescriptor::operator=(OwnDescriptor&& other) noexcept {
+    std::swap(number_, other.number_);
+    return *this;
+}
+
+OwnDescriptor::~OwnDescriptor() {
+    if (number_ >= 0) ::close(number_);
+}
+
+SharedRegion::SharedRegion() : memory_(::memfd_create("slip", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
+    const char* const what = "shared memory";
+    if (memory_.number() < 0) fail(errno, what);
+    if (::ftruncate(memory_.number(), static_cast<off_t>(bytes)) != 0) fail(errno, what);
+    if (::fcntl(memory_.number(), F_ADD_SEALS, seals) != 0) fail(errno, what);
+    map();
+}
+
+SharedRegion::SharedRegion(OwnDescriptor memory) : memory_(std::move(memory)) {
+    struct stat found {};
+    const int sealed = ::fcntl(memory_.number(), F_GET_SEALS);
+    if (::fstat(memory_.number(), &found) != 0 || found.st_size != static_cast<off_t>(bytes) ||
+        sealed < 0 || (sealed & seals) != seals) {
+        throw ProtocolError("the peer's shared memory: expected " + std::to_string(bytes) +
+                            " bytes whose size is sealed");
+    }
+    map();
+}
+
+void SharedRegion::map() {
+    void* const start =
+        ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory_.number(), 0);
+    if (start == MAP_FAILED) fail(errno, "shared memory");
+    start_ = static_cast<std::byte*>(start);
+}
+
+SharedRegion::SharedRegion(SharedRegion&& other) noexcept
+    : memory_(std::move(other.memory_)), start_(std::exchange(other.start_, nullptr)) {}
+
+SharedRegion::~SharedRegion() {
+    if (start_ != nullptr) ::munmap(start_, bytes);
+}
+
+Ring SharedRegion::ring(Ring::End end, std::size_t direction) const {
+    // A new memfd is zero, which is what atomics begin with; memory is made of objects by its use.
+    auto* const positions = std::launder(reinterpret_cast<RingPositions*>(start_)) + direction;
+    return {end, *positions, {start_ + head_bytes + direction * ring_bytes, ring_bytes}};
+}
+
+SharedMemoryConnection::SharedMemoryConnection(Side side, OwnDescriptor socket, SharedRegion region,
+                                               const TimeLimits& limits, std::string peer)
+    : socket_(std::move(socket)),
+      region_(std::move(region)),
+      limits_(limits),
+      peer_(std::move(peer)),
+      out_(region_.ring(Ring::End::writer, side == Side::charlie ? 0 : 1)),
+      in_(region_.ring(Ring::End::reader, side == Side::charlie ? 1 : 0)) {}
+
+void SharedMemoryConnection::send(std::span<const std::byte> bytes) {
+    const auto deadline = Clock::now() + time_for(bytes.size(), limits_.timeout);
+    if (peer_is_gone())
+        throw ProtocolError("a frame could not be sent: the peer ended the connection");
+    while (!bytes.empty()) {
+        const std::size_t size = out_.write(bytes);
+        bytes = bytes.subspan(size);
+        if (size == 0) wait(out_, deadline, "a frame could not be sent");
+    }
+}
+
+void SharedMemoryConnection::receive(std::span<std::byte> bytes) {
+    const auto deadline = Clock::now() + time_for(bytes.size(), limits_.timeout);
+    while (!bytes.empty()) {
+        const std::size_t size = in_.read(bytes);
+        bytes = bytes.subspan(size);
+        if (size == 0) wait(in_, deadline, "the peer's next frame did not come");
+    }
+}
+
+void SharedMemoryConnection::await_frame() {
+    wait(in_, Clock::now() + limits_.patience, "the peer's next frame did not come");
+}
+
+/// Until something can be written, or read. A peer who is gone may have left bytes behind.
+void SharedMemoryConnection::wait(Ring& ring, Clock::time_point deadline, const char* while_doing) {
+    const auto refuse = [&](const char* why) {
+        throw ProtocolError(std::string(while_doing) + ": " + why);
+    };
+    const auto asleep_at = Clock::now() + limits_.awake;
+    while (ring.available() == 0) {
+        if (interrupted_) refuse("the wait was called off");
+        const auto now = Clock::now();
+        if (now >= deadline) refuse("the peer did not act in time");
+        if (now < asleep_at) {
+            std::this_thread::yield();
+            continue;
+        }
+        if (peer_is_gone()) {
+            if (&ring == &in_ && ring.available() > 0) return;
+            refuse("the peer ended the connection");
+        }
+        const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - now);
+        ring.sleep(std::min(left, look_interval));
+    }
+}
+
+/// He sends nothing after the beginning: whatever comes is the end.
+bool SharedMemoryConnection::peer_is_gone() const noexcept {
+    pollfd request{socket_.number(), POLLIN | POLLRDHUP, 0};
+    return ::poll(&request, 1, 0) > 0;
+}
+
+void SharedMemoryConnection::interrupt() noexcept {
+    interrupted_ = true;
+    ::shutdown(socket_.number(), SHUT_RDWR);
+    in_.wake();
+    out_.wake();
+}
+
+std::string shared_memory_path(const std::string& name, const std::string& flag) {
+    const bool is_path = name.find('/') != std::string::npos;
+    std::string path = is_path ? name : "/dev/shm/slip-" + name;
+    if (name.empty() || path.size() >= sizeof(sockaddr_un{}.sun_path) ||
+        path.find('\0') != std::string::npos) {
+        throw BadInput(flag + " 'shm:" + name +
+                       "': expected shm:NAME or shm:PATH, a socket's name of at most " +
+                       std::to_string(sizeof(sockaddr_un{}.sun_path) - 1) + " bytes");
+    }
+    return path;
+}
+
+void send_region(const OwnDescriptor& socket, const SharedRegion& region) {
+    auto bytes = greeting;
+    iovec part{bytes.data(), bytes.size()};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> beside{};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = beside.data();
+    message.msg_controllen = beside.size();
+    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    header->cmsg_level = SOL_SOCKET;
+    header->cmsg_type = SCM_RIGHTS;
+    header->cmsg_len = CMSG_LEN(sizeof(int));
+    const int number = region.memory().number();
+    std::memcpy(CMSG_DATA(header), &number, sizeof number);
+    if (::sendmsg(socket.number(), &message, MSG_NOSIGNAL) != static_cast<ssize_t>(bytes.size())) {
+        fail(errno, "shared memory could not be offered");
+    }
+}
+
+SharedRegion receive_region(const OwnDescriptor& socket, Clock::time_point deadline) {
+    const int waited = wait_until_ready(socket.number(), POLLIN, deadline);
+    if (waited != 0) fail(waited, "no shared memory was offered");
+    std::array<char, greeting.size()> bytes{};
+    iovec part{bytes.data(), bytes.size()};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> beside{};
+    msghdr message{};
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = beside.data();
+    message.msg_controllen = beside.size();
+    const ssize_t size = ::recvmsg(socket.number(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    OwnDescriptor memory;
+    const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    if (size >= 0 && header != nullptr && header->cmsg_level == SOL_SOCKET &&
+        header->cmsg_type == SCM_RIGHTS && header->cmsg_len == CMSG_LEN(sizeof(int))) {
+        int number = -1;
+        std::memcpy(&number, CMSG_DATA(header), sizeof number);
+        memory = OwnDescriptor(number);
+    }
+    // More descriptors than one do not fit, and the system closes them.
+    if (size != static_cast<ssize_t>(bytes.size()) || bytes != greeting || memory.number() < 0) {
+        throw ProtocolError("the peer offered no shared memory");
+    }
+    return SharedRegion(std::move(memory));
+}
+
+}  // namespace slip::net
