@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -54,7 +55,8 @@ struct GenerationEnd {
     Reason reason = Reason::failed;  ///< why it ended
     /// Null unless it failed: IntegrityError if a reply to a message that held its columns was
     /// wrong, ProtocolError if no David could be had (Distrusted if none is left who has not sent a
-    /// wrong reply), or what `on_token` threw.
+    /// wrong reply), InternalError or BadInput if Charlie's own files or memory are damaged
+    /// (MASK-10), or what `on_token` threw.
     std::exception_ptr error;
     Receipt receipt;            ///< of what was computed until then
     double waited_seconds = 0;  ///< before it became live; if it never did, all of its time
@@ -64,6 +66,8 @@ struct GenerationEnd {
 struct SchedulerOptions {
     std::size_t live = 64;      ///< generations in one message; others wait, in order
     std::size_t waiting = 256;  ///< that may wait; submit() refuses more
+    /// Of these, of one tenant: submit() refuses more of his.
+    std::size_t waiting_per_tenant = std::numeric_limits<std::size_t>::max();
     /// Tokens of prompts in one step, beside one token of each generation that has its first: a
     /// long prompt is cut, so that it does not stop the others.
     std::size_t prompt_tokens_per_step = 128;
@@ -82,7 +86,10 @@ struct SchedulerOptions {
 
 /// What a scheduler has done so far and does now.
 struct SchedulerStatistics {
-    bool serving = false;                ///< a session is open, or the model needs none
+    bool serving = false;  ///< a session is open, or the model needs none
+    /// Charlie's own files or memory are damaged, or there is a defect: no generation can be
+    /// computed any more, and those that come end at once.
+    bool damaged = false;
     std::size_t live = 0;                ///< generations in the next step
     std::size_t waiting = 0;             ///< generations that are not live yet
     std::uint64_t generations = 0;       ///< that have ended
@@ -127,6 +134,9 @@ public:
     void cancel(Id generation);
     /// Takes no further generations; returns when all have ended.
     void drain();
+    /// Takes no further generations and cancels those that there are, after the step that is under
+    /// way: whoever does not want to wait for it interrupts its transport.
+    void stop();
 
     /// What was done until now.
     SchedulerStatistics statistics() const;

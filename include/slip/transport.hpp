@@ -41,6 +41,10 @@ public:
     /// Makes a call that waits, and every later one, fail; from any thread. A transport that does
     /// not override this ends its waits by its own time limits only.
     virtual void interrupt() noexcept {}
+
+    /// Whether the peer has ended the connection, asked while nothing is due from him. Never waits;
+    /// false where that cannot be seen.
+    virtual bool ended() noexcept { return false; }
 };
 
 /// SESS-8: nobody waits without end.
@@ -55,6 +59,9 @@ struct TimeLimits {
     /// A thread that spins sees the answer sooner than one that has to be woken, so 0 saves
     /// processor time and costs speed.
     std::chrono::microseconds awake{2000};
+    /// A descriptor, such as an eventfd, that outlives the connection: once it is readable, every
+    /// wait fails. -1: there is none.
+    int stop = -1;
 };
 
 /// A transport that reads from `input` and writes to `output`: the ends of two pipes, or one

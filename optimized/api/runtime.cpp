@@ -73,6 +73,7 @@ public:
     }
     RunStatistics statistics() const override;
     bool has_session() const override { return true; }
+    bool session_ended() const override { return transport_->ended(); }
     protocol::StockLevel stock() const override { return engine_->stock(); }
     std::size_t columns_per_message(base::GroupId group) const override {
         return engine_->max_columns_of(group);

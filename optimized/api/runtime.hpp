@@ -25,6 +25,8 @@ public:
     virtual protocol::StockLevel stock() const { return {}; }
     /// Whether it multiplies over a session with David.
     virtual bool has_session() const { return false; }
+    /// Whether David has ended that session, asked between two messages. Never waits.
+    virtual bool session_ended() const { return false; }
     /// Rows that go to `group` in one message.
     virtual std::size_t columns_per_message(base::GroupId /*group*/) const {
         return std::numeric_limits<std::size_t>::max();

@@ -22,6 +22,7 @@ using net::wait_until_ready;
 
 std::string reason_of(int error) {
     if (error == ETIMEDOUT) return "the peer did not act in time";
+    if (error == ECANCELED) return "the wait was called off";
     if (error == EPIPE || error == ECONNRESET) return "the peer ended the connection";
     return std::generic_category().message(error);
 }
@@ -100,6 +101,7 @@ public:
         ::shutdown(input_.number(), SHUT_RDWR);
         if (own_output_) ::shutdown(own_output_->number(), SHUT_RDWR);
     }
+    bool ended() noexcept override { return net::peer_ended(input_.number()); }
 
 private:
     Descriptor input_;
@@ -121,7 +123,7 @@ void Pipe::send(std::span<const std::byte> bytes) {
             continue;
         }
         int error = must_wait(errno) ? 0 : errno;
-        if (error == 0) error = wait_until_ready(output, POLLOUT, deadline);
+        if (error == 0) error = wait_until_ready(output, POLLOUT, deadline, limits_.stop);
         if (error != 0) fail(error, "a frame could not be sent");
     }
 }
@@ -135,13 +137,14 @@ void Pipe::receive(std::span<std::byte> bytes) {
             continue;
         }
         int error = size == 0 ? EPIPE : must_wait(errno) ? 0 : errno;
-        if (error == 0) error = wait_until_ready(input_.number(), POLLIN, deadline);
+        if (error == 0) error = wait_until_ready(input_.number(), POLLIN, deadline, limits_.stop);
         if (error != 0) fail(error, "the peer's next frame did not come");
     }
 }
 
 void Pipe::await_frame() {
-    const int error = wait_until_ready(input_.number(), POLLIN, Clock::now() + limits_.patience);
+    const auto deadline = Clock::now() + limits_.patience;
+    const int error = wait_until_ready(input_.number(), POLLIN, deadline, limits_.stop);
     if (error != 0) fail(error, "the peer's next frame did not come");
 }
 

@@ -22,8 +22,6 @@
 namespace slip::net {
 namespace {
 
-/// How soon a peer who died is noticed by who sleeps.
-constexpr std::chrono::milliseconds look_interval{200};
 constexpr std::array<char, 8> greeting{'S', 'L', 'I', 'P', 'S', 'H', 'M', '1'};
 /// Nobody changes the size, nor these.
 constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
@@ -96,8 +94,7 @@ SharedMemoryConnection::SharedMemoryConnection(Side side, OwnDescriptor socket, 
 
 void SharedMemoryConnection::send(std::span<const std::byte> bytes) {
     const auto deadline = Clock::now() + time_for(bytes.size(), limits_.timeout);
-    if (peer_is_gone())
-        throw ProtocolError("a frame could not be sent: the peer ended the connection");
+    if (ended()) throw ProtocolError("a frame could not be sent: the peer ended the connection");
     while (!bytes.empty()) {
         const std::size_t size = out_.write(bytes);
         bytes = bytes.subspan(size);
@@ -132,19 +129,14 @@ void SharedMemoryConnection::wait(Ring& ring, Clock::time_point deadline, const 
             std::this_thread::yield();
             continue;
         }
-        if (peer_is_gone()) {
+        if (stop_asked(limits_.stop)) refuse("the wait was called off");
+        if (ended()) {
             if (&ring == &in_ && ring.available() > 0) return;
             refuse("the peer ended the connection");
         }
         const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - now);
-        ring.sleep(std::min(left, look_interval));
+        ring.sleep(std::min(left, stop_interval));
     }
-}
-
-/// He sends nothing after the beginning: whatever comes is the end.
-bool SharedMemoryConnection::peer_is_gone() const noexcept {
-    pollfd request{socket_.number(), POLLIN | POLLRDHUP, 0};
-    return ::poll(&request, 1, 0) > 0;
 }
 
 void SharedMemoryConnection::interrupt() noexcept {
@@ -186,8 +178,8 @@ void send_region(const OwnDescriptor& socket, const SharedRegion& region) {
     }
 }
 
-SharedRegion receive_region(const OwnDescriptor& socket, Clock::time_point deadline) {
-    const int waited = wait_until_ready(socket.number(), POLLIN, deadline);
+SharedRegion receive_region(const OwnDescriptor& socket, Clock::time_point deadline, int stop) {
+    const int waited = wait_until_ready(socket.number(), POLLIN, deadline, stop);
     if (waited != 0) fail(waited, "no shared memory was offered");
     std::array<char, greeting.size()> bytes{};
     iovec part{bytes.data(), bytes.size()};

@@ -66,10 +66,10 @@ public:
     void await_frame() override;
     std::string peer_name() const override { return peer_; }
     void interrupt() noexcept override;
+    bool ended() noexcept override { return peer_ended(socket_.number()); }
 
 private:
     void wait(Ring& ring, Clock::time_point deadline, const char* while_doing);
-    bool peer_is_gone() const noexcept;
 
     const OwnDescriptor socket_;
     const SharedRegion region_;
@@ -86,7 +86,8 @@ std::string shared_memory_path(const std::string& name, const std::string& flag)
 
 /// The first bytes on the socket, with the memory beside them.
 void send_region(const OwnDescriptor& socket, const SharedRegion& region);
-/// Waits for them. Throws ProtocolError if something else comes, or nothing before the deadline.
-SharedRegion receive_region(const OwnDescriptor& socket, Clock::time_point deadline);
+/// Waits for them. Throws ProtocolError if something else comes, or nothing before the deadline or
+/// before `stop` (TimeLimits) is readable.
+SharedRegion receive_region(const OwnDescriptor& socket, Clock::time_point deadline, int stop);
 
 }  // namespace slip::net

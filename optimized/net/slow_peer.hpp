@@ -35,6 +35,13 @@ public:
         return wait();
     }
 
+    /// How long the wait that is under way has lasted; 0 where there is none.
+    std::chrono::duration<double> waiting() const {
+        const Clock::rep since = since_;
+        if (since == not_waiting) return {};
+        return Clock::now() - Clock::time_point(Clock::duration(since));
+    }
+
 private:
     static constexpr Clock::rep not_waiting = -1;
     void watch();
@@ -64,6 +71,8 @@ public:
         slow_->during([&] { connection_->await_frame(); });
     }
     std::string peer_name() const override { return connection_->peer_name(); }
+    void interrupt() noexcept override { connection_->interrupt(); }
+    bool ended() noexcept override { return connection_->ended(); }
 
 private:
     const std::unique_ptr<Transport> connection_;

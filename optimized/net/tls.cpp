@@ -2,6 +2,7 @@
 
 #include "optimized/net/tls_connection.hpp"
 //
+#include <algorithm>
 #include <boost/asio/connect.hpp>
 
 #include "optimized/base/error.hpp"
@@ -21,7 +22,7 @@ public:
               const TimeLimits& limits)
         : name_(describe(endpoint)),
           context_(net::make_context(certificates, net::Role::charlie, net::Role::david)),
-          connection_(connect(endpoint, limits.timeout), context_, net::Role::david, limits) {
+          connection_(connect(endpoint, limits), context_, net::Role::david, limits) {
         connection_.handshake();
     }
 
@@ -30,9 +31,10 @@ public:
     void await_frame() override { connection_.await_frame(); }
     std::string peer_name() const override { return name_; }
     void interrupt() noexcept override { connection_.interrupt(); }
+    bool ended() noexcept override { return connection_.ended(); }
 
 private:
-    Tcp::socket connect(const Endpoint& endpoint, std::chrono::milliseconds timeout);
+    Tcp::socket connect(const Endpoint& endpoint, const TimeLimits& limits);
 
     const std::string name_;
     asio::io_context io_;
@@ -41,9 +43,10 @@ private:
 };
 
 /// The addresses of `endpoint`, or ProtocolError.
-Tcp::resolver::results_type look_up(const Endpoint& endpoint, std::chrono::milliseconds timeout) {
+Tcp::resolver::results_type look_up(const Endpoint& endpoint, net::Clock::time_point deadline,
+                                    int stop) {
     using Addresses = Tcp::resolver::results_type;
-    const auto found = net::within<Addresses>(timeout, [endpoint] {
+    const auto found = net::before<Addresses>(deadline, stop, [endpoint] {
         asio::io_context io;
         ErrorCode error;
         Addresses addresses = Tcp::resolver(io).resolve(endpoint.host, endpoint.port, error);
@@ -54,14 +57,18 @@ Tcp::resolver::results_type look_up(const Endpoint& endpoint, std::chrono::milli
     return *found;
 }
 
-Tcp::socket TlsClient::connect(const Endpoint& endpoint, std::chrono::milliseconds timeout) {
-    const auto deadline = net::Clock::now() + timeout;
-    const auto addresses = look_up(endpoint, timeout);
+Tcp::socket TlsClient::connect(const Endpoint& endpoint, const TimeLimits& limits) {
+    const auto deadline = net::Clock::now() + limits.timeout;
+    const auto addresses = look_up(endpoint, deadline, limits.stop);
     Tcp::socket socket(io_);
     ErrorCode error = asio::error::timed_out;
     asio::async_connect(socket, addresses,
                         [&](const ErrorCode& result, const auto&) { error = result; });
-    io_.run_until(deadline);
+    for (auto now = net::Clock::now(); now < deadline && !net::stop_asked(limits.stop);
+         now = net::Clock::now()) {
+        io_.run_until(std::min(deadline, now + net::stop_interval));
+        if (io_.stopped()) break;
+    }
     if (error) throw ProtocolError(error.message());
     return socket;
 }

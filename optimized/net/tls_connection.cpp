@@ -52,6 +52,7 @@ std::string reason_of(const ErrorCode& error) {
     std::string reason = reason_of(error);
     if (error == asio::error::timed_out) reason = "the peer did not act in time";
     if (error == asio::error::eof) reason = "the peer ended the connection";
+    if (error == asio::error::operation_aborted) reason = "the wait was called off";
     throw ProtocolError(std::string(while_doing) + ": " + reason);
 }
 
@@ -153,7 +154,7 @@ const short TimedSocket::readable = POLLIN;
 const short TimedSocket::writable = POLLOUT;
 
 TimedSocket::TimedSocket(Tcp::socket socket, const TimeLimits& limits)
-    : socket_(std::move(socket)), awake_(limits.awake), waiting_(sent_at_once) {
+    : socket_(std::move(socket)), awake_(limits.awake), stop_(limits.stop), waiting_(sent_at_once) {
     socket_.set_option(Tcp::no_delay(true));
     socket_.non_blocking(true);
     expect_acknowledgements(socket_.native_handle(), limits.timeout);
@@ -205,12 +206,14 @@ bool TimedSocket::wait_for(short event) {
     auto now = Clock::now();
     const auto awake_until = std::min(now + awake_, deadline_);
     while (several_processors && now < awake_until && now >= wanted_by_others_until_) {
-        if (wait_until_ready(socket_.native_handle(), event, Clock::time_point{}) == 0) return true;
+        if (wait_until_ready(socket_.native_handle(), event, Clock::time_point{}, stop_) == 0) {
+            return true;
+        }
         std::this_thread::yield();
         const auto before = std::exchange(now, Clock::now());
         if (now - before > given_away) wanted_by_others_until_ = now + considerate;
     }
-    const int result = wait_until_ready(socket_.native_handle(), event, deadline_);
+    const int result = wait_until_ready(socket_.native_handle(), event, deadline_, stop_);
     if (result != 0) failure_ = ErrorCode(result, boost::system::system_category());
     return result == 0;
 }
@@ -334,5 +337,7 @@ bool TlsConnection::has_unread_bytes() noexcept {
 void TlsConnection::interrupt() noexcept {
     ::shutdown(socket_.socket().native_handle(), SHUT_RDWR);
 }
+
+bool TlsConnection::ended() noexcept { return peer_ended(socket_.socket().native_handle()); }
 
 }  // namespace slip::net

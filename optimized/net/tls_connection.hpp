@@ -39,7 +39,7 @@ public:
     TimedSocket(Tcp::socket socket, const TimeLimits& limits);
 
     Tcp::socket& socket() { return socket_; }
-    /// Of the calls that follow; forgets a failure.
+    /// Of the calls that follow, which also end once `limits.stop` is readable; forgets a failure.
     void set_deadline(Clock::time_point deadline) {
         deadline_ = deadline;
         failure_ = {};
@@ -68,6 +68,7 @@ private:
 
     Tcp::socket socket_;
     std::chrono::microseconds awake_;
+    const int stop_;
     Clock::time_point deadline_{};
     Clock::time_point wanted_by_others_until_{};  // the processor
     ErrorCode failure_;
@@ -104,6 +105,7 @@ public:
     bool has_unread_bytes() noexcept;
 
     void interrupt() noexcept override;
+    bool ended() noexcept override;
 
 private:
     std::size_t read_some(std::span<std::byte> bytes);

@@ -16,14 +16,15 @@ using std::chrono::milliseconds;
 /// From an attempt to open a session to the next: 0, then these.
 constexpr milliseconds first_pause{250};
 constexpr milliseconds longest_pause{8000};
-/// Between two looks at the stock of masks while nothing runs and it is not full.
-constexpr milliseconds stock_interval{1000};
+/// Between two looks at David and at the stock of masks while nothing runs.
+constexpr milliseconds idle_interval{500};
 
 SchedulerOptions checked(const SchedulerOptions& options) {
     const auto require = [](bool good, const char* what) {
         if (!good) throw BadInput(what);
     };
     require(options.live > 0, "live: expected at least one generation at a time");
+    require(options.waiting_per_tenant > 0, "waiting_per_tenant: expected at least one generation");
     require(options.prompt_tokens_per_step > 0,
             "prompt_tokens_per_step: expected at least one token");
     require(options.kept_prompt_tenants > 0, "kept_prompt_tenants: expected at least one tenant");
@@ -52,6 +53,10 @@ Scheduler::Id Loop::submit(GenerationRequest request, LanguageModel::OnToken on_
     graph::positions_for(*model_.graph, request.prompt, request.sampling);
     const std::lock_guard lock(mutex_);
     if (draining_) throw Overloaded("no further generations are taken: the scheduler drains");
+    if (!has_quota(request.tenant)) {
+        throw Overloaded("the tenant has " + std::to_string(options_.waiting_per_tenant) +
+                         " generations that wait already");
+    }
     if (unended_.size() >= options_.live + options_.waiting) {
         throw Overloaded(std::to_string(unended_.size()) +
                          " generations are live or waiting already: expected fewer than " +
@@ -65,6 +70,16 @@ Scheduler::Id Loop::submit(GenerationRequest request, LanguageModel::OnToken on_
     attention_ = true;
     changed_.notify_all();
     return id;
+}
+
+/// Whether one more generation of the tenant may wait. mutex_ is held.
+bool Loop::has_quota(const std::string& tenant) const {
+    const std::size_t places = options_.live - (unended_.size() - waiting_.size());
+    if (waiting_.size() < places) return true;  // it is live in the next step
+    const auto own =
+        std::count_if(waiting_.begin() + static_cast<std::ptrdiff_t>(places), waiting_.end(),
+                      [&](const auto& one) { return one->request.tenant == tenant; });
+    return static_cast<std::size_t>(own) < options_.waiting_per_tenant;
 }
 
 void Loop::cancel(Scheduler::Id generation) {
@@ -86,7 +101,7 @@ void Loop::drain() {
 
 void Loop::stop() {
     const std::lock_guard lock(mutex_);
-    stopping_ = true;
+    draining_ = stopping_ = true;
     changed_.notify_all();
 }
 
@@ -106,7 +121,8 @@ void Loop::publish() {
     statistics_.masks_ready = stock.ready;
     statistics_.masks_stocked = stock.full;
     statistics_.sessions = sessions_.opened();
-    statistics_.serving = sessions_.runtime() != nullptr;
+    statistics_.serving = sessions_.runtime() != nullptr && !damage_;
+    statistics_.damaged = damage_ != nullptr;
 }
 
 void Loop::run() {
@@ -128,22 +144,33 @@ bool Loop::wait_for_work() {
     const bool in_session = sessions_.runtime() != nullptr;
     std::unique_lock lock(mutex_);
     const auto asked = [&] { return attention_ || stopping_; };
-    if (!in_session && sessions_.can_reopen()) {
-        changed_.wait_until(lock, call_at_, asked);
-    } else if (!in_session) {
+    if (damage_ || (!in_session && !sessions_.can_reopen())) {
         changed_.wait(lock, asked);
+    } else if (!in_session) {
+        changed_.wait_until(lock, call_at_, asked);
     } else if (live_.empty()) {
-        const auto wanted = [&] { return asked() || !waiting_.empty(); };
-        while (statistics_.masks_ready < statistics_.masks_stocked) {  // shown while it is filled
-            if (changed_.wait_for(lock, stock_interval, wanted)) break;
-            lock.unlock();
-            publish();
-            lock.lock();
-        }
-        changed_.wait(lock, wanted);
+        watch_session(lock);
     }
     attention_ = false;
     return !stopping_;
+}
+
+/// Waits, while nothing runs, until something is to be done. A David who ends the session is
+/// noticed, and the stock of masks is shown while it is filled.
+void Loop::watch_session(std::unique_lock<std::mutex>& lock) {
+    const auto wanted = [&] { return attention_ || stopping_ || !waiting_.empty(); };
+    if (!sessions_.needed()) return changed_.wait(lock, wanted);
+    while (!changed_.wait_for(lock, idle_interval, wanted)) {
+        lock.unlock();
+        const bool ended = sessions_.ended();
+        if (ended) {
+            lost("David ended the connection");
+        } else {
+            publish();
+        }
+        lock.lock();
+        if (ended) return;
+    }
 }
 
 /// Those that have not ended, the oldest first.
@@ -289,6 +316,7 @@ void Loop::step() {
     if (!compute(parts, logits)) return;
     without_session_.reset();
     pause_ = milliseconds(0);
+    failed_step_ = false;
     count(parts);
     publish();
     give_tokens(parts, logits);
@@ -312,14 +340,27 @@ bool Loop::compute(const std::vector<Part>& parts, std::vector<float>& logits) {
     } catch (const ProtocolError& error) {
         for (const Part& part : parts) ++part.generation->receipt.repeated_steps;
         lost(error.what());
-    } catch (const std::exception& error) {  // no memory, or a defect
-        Generations failed;
-        failed.reserve(parts.size());
-        for (const Part& part : parts) failed.push_back(part.generation);
-        end(failed, Reason::failed, std::current_exception());
-        lost(error.what());
+    } catch (const BadInput& error) {  // MASK-10, which names the file
+        damaged(error);
+    } catch (const InternalError& error) {
+        if (std::exchange(failed_step_, true)) {
+            damaged(error);
+        } else {
+            fail(parts, error);
+        }
+    } catch (const std::exception& error) {  // no memory
+        fail(parts, error);
     }
     return false;
+}
+
+/// Others may go on, in another session.
+void Loop::fail(const std::vector<Part>& parts, const std::exception& error) {
+    Generations failed;
+    failed.reserve(parts.size());
+    for (const Part& part : parts) failed.push_back(part.generation);
+    end(failed, Reason::failed, std::current_exception());
+    lost(error.what());
 }
 
 void Loop::count(const std::vector<Part>& parts) {
@@ -371,6 +412,10 @@ void Loop::give_token(Generation& generation, std::span<const float> logits) {
 
 /// Whether a step can run: a session is open, or the model needs none. Calls David if he is due.
 bool Loop::have_session() {
+    if (damage_) {
+        give_up(damage_);
+        return false;
+    }
     if (sessions_.runtime() != nullptr) return true;
     const bool needed = !all().empty();
     if (!needed) without_session_.reset();
@@ -420,6 +465,17 @@ void Loop::lost_to_a_wrong_reply(const std::vector<Part>& parts, const std::exce
     publish();
     end(failed, Reason::failed, reject);
     lost(error.what());
+}
+
+/// SERVE-21: Charlie's files name what is wrong, or his products were wrong twice without a right
+/// step between (MASK-10). No David can mend that, so nothing is computed until the process has
+/// been started again.
+void Loop::damaged(const std::exception& error) {
+    damage_ = std::current_exception();
+    sessions_.lose();
+    publish();
+    note(std::string("no further answers are computed: ") + error.what());
+    give_up(damage_);
 }
 
 void Loop::try_to_open() {

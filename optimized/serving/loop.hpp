@@ -48,6 +48,8 @@ private:
     using Generations = std::vector<std::shared_ptr<Generation>>;
 
     bool wait_for_work();
+    void watch_session(std::unique_lock<std::mutex>& lock);
+    bool has_quota(const std::string& tenant) const;
     Generations all() const;
     void publish();
 
@@ -73,6 +75,8 @@ private:
     bool have_session();
     void lost(const std::string& what);
     void lost_to_a_wrong_reply(const std::vector<Part>& parts, const std::exception& error);
+    void damaged(const std::exception& error);
+    void fail(const std::vector<Part>& parts, const std::exception& error);
     void try_to_open();
     void open_with_a_trusted_david();
     void call_again_later();
@@ -105,7 +109,9 @@ private:
     std::optional<Clock::time_point> without_session_;  // since when generations need one
     Clock::time_point call_at_{};                       // David, again
     std::chrono::milliseconds pause_{0};
-    std::string loss_;  // why there is no session
+    std::string loss_;           // why there is no session
+    std::exception_ptr damage_;  // why there is never another one
+    bool failed_step_ = false;   // the last step failed by Charlie's own doing
 };
 
 }  // namespace slip::serving

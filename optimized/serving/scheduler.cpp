@@ -37,6 +37,7 @@ Scheduler::Id Scheduler::submit(GenerationRequest request, LanguageModel::OnToke
 
 void Scheduler::cancel(Id generation) { state_->loop.cancel(generation); }
 void Scheduler::drain() { state_->loop.drain(); }
+void Scheduler::stop() { state_->loop.stop(); }
 SchedulerStatistics Scheduler::statistics() const { return state_->loop.statistics(); }
 
 }  // namespace slip

@@ -19,6 +19,10 @@ public:
     api::Runtime* runtime() const { return model_.runtime.get(); }
     /// Whether open() can be tried.
     bool can_reopen() const { return model_.reopen != nullptr; }
+    /// Whether David has ended the session, asked between two steps.
+    bool ended() const { return model_.runtime && model_.runtime->session_ended(); }
+    /// Whether steps need a session.
+    bool needed() const { return needed_; }
     /// Ends the session, whose secrets are gone then. Nothing happens where none is needed.
     void lose();
     /// Opens one, with a key and masks of its own (SESS-5). Requires that there is none. Throws

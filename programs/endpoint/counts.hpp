@@ -80,10 +80,11 @@ struct DavidState {
 /// What the metrics and the page show.
 struct Snapshot {
     std::string model;
-    std::string state;  ///< "loading", "ok", "no David", "draining"
+    std::string state;  ///< "loading", "ok", "no David", "damaged", "draining"
     ReceiptFacts facts;
     SchedulerStatistics scheduler;
     std::vector<DavidState> davids;
+    double waiting_for_david_seconds = 0;
     double tokens_per_second = 0;
     double uptime_seconds = 0;
     Counts::Ends ends{};

@@ -202,6 +202,8 @@ std::string metrics_text(const Snapshot& snapshot) {
     add_requests(metrics, snapshot);
     add_tokens(metrics, snapshot.scheduler);
     add_protocol(metrics, snapshot.scheduler);
+    metrics.gauge("waiting_for_david_seconds", snapshot.waiting_for_david_seconds,
+                  "Of the wait for a David that is under way; 0 if there is none.");
     add_latencies(metrics, snapshot);
     return metrics.text() + vllm_metrics(snapshot) + llama_cpp_metrics(snapshot);
 }

@@ -29,11 +29,24 @@ ApiError unavailable(const std::string& message, const char* code) {
 std::string host_name(std::string_view host) {
     const std::size_t bracket = host.starts_with('[') ? host.find(']') : 0;
     if (bracket == std::string_view::npos) return {};
-    std::string name(host.substr(0, host.find(':', bracket)));
-    std::transform(name.begin(), name.end(), name.begin(), [](char letter) {
-        return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
-    });
-    return name;
+    return lower_case(host.substr(0, host.find(':', bracket)));
+}
+
+/// The bytes of the longest text that the context could hold: each position has the longest token,
+/// and a normaliser makes one byte of four. What a tokenizer leaves out altogether does not count.
+std::size_t most_prompt_bytes(const LanguageModel& model) {
+    constexpr std::size_t bytes_normalised_to_one = 4;
+    std::size_t longest = 0;
+    try {
+        for (std::size_t id = 0; id < model.vocabulary_size(); ++id) {
+            const TokenId ids[] = {static_cast<TokenId>(id)};
+            longest = std::max(longest, model.decode(ids).size());
+        }
+        // NOLINTNEXTLINE(bugprone-empty-catch): the last ids of a model may have no token
+    } catch (const BadInput&) {
+    }
+    // The first token of a text may be shown without the blank before it.
+    return model.max_positions() * (longest + 1) * bytes_normalised_to_one;
 }
 
 std::string random_id(const char* prefix) {
@@ -89,6 +102,7 @@ Service::Service(ServiceOptions options)
 void Service::open(Scheduler& scheduler, const ChatFormat* chat, ReceiptFacts facts) {
     shared_.scheduler = &scheduler;
     shared_.chat = chat;
+    most_prompt_bytes_ = most_prompt_bytes(scheduler.model());
     facts_ = std::move(facts);
     if (options_.receipts) shared_.facts = facts_;
     opened_ = true;
@@ -132,11 +146,13 @@ RequestLine Service::line_of(const HttpRequest& request) const {
     return line;
 }
 
-/// SERVE-6: a page of another site reaches this server by a name of its own.
+/// SERVE-6: a page of another site reaches this server by a name of its own, with a browser, which
+/// always says so. Probes know the server's address alone, and learn nothing that is not for all.
 void Service::require_host(const HttpRequest& head) const {
-    const std::string_view host = head.field("host");
-    if (host.empty()) throw refused(400, "the field Host is missing");
-    if (options_.hosts.contains(host_name(host))) return;
+    const bool stated = !head.field("host").empty();
+    if (!stated && !head.version_1_0) throw refused(400, "the field Host is missing");
+    if (!stated || is_probe(head) || options_.hosts.contains("*")) return;
+    if (options_.hosts.contains(host_name(head.field("host")))) return;
     throw refused(421, "the field Host names another server; --host NAME allows a name");
 }
 
@@ -151,6 +167,12 @@ void Service::require_key(const HttpRequest& head, const Route& route) const {
     if (of_operators && !options_.operators.contains(*name)) {
         throw refused(403, "this shows what all clients ask, to keys that --operator names");
     }
+}
+
+/// GET /health, and what HAProxy asks where nothing else is configured.
+bool Service::is_probe(const HttpRequest& head) {
+    if (head.method == "OPTIONS") return head.path == "/" || head.path == "*";
+    return head.path == "/health";
 }
 
 bool Service::is_preflight(const HttpRequest& head) const {
@@ -169,7 +191,7 @@ HttpResponse Service::preflight() const {
 
 void Service::require_allowed(const HttpRequest& head) const {
     require_host(head);
-    if (is_preflight(head)) return;
+    if (is_preflight(head) || (is_probe(head) && head.method == "OPTIONS")) return;
     const Route* const route = find(head);
     if (route == nullptr) throw refused(404, "there is no such path", "not_found");
     const bool reads = head.method == "GET" || head.method == "HEAD";
@@ -179,9 +201,7 @@ void Service::require_allowed(const HttpRequest& head) const {
     }
     require_key(head, *route);
     // A page of another site can send other types without asking the browser's leave.
-    std::string_view type = head.field("content-type");
-    type = type.substr(0, type.find_first_of("; "));
-    if (route->method == "POST" && type != "application/json") {
+    if (route->method == "POST" && media_type(head.field("content-type")) != "application/json") {
         throw refused(415, "expected Content-Type: application/json");
     }
 }
@@ -192,6 +212,10 @@ std::optional<HttpResponse> Service::refusal(const HttpRequest& head) {
     } catch (const ApiError& error) {
         HttpResponse response = answer(error);
         const Route* const route = find(head);
+        if (error.status == 405 && route != nullptr) {
+            const bool reads = route->method == "GET";
+            response.fields.emplace_back("Allow", reads ? "GET, HEAD" : route->method);
+        }
         if (error.status == 401 && route != nullptr && route->access == Route::Access::operators) {
             response.fields.emplace_back("WWW-Authenticate", "Basic realm=\"slip\"");
         }
@@ -215,7 +239,7 @@ void Service::handle(HttpRequest request, std::shared_ptr<Reply> reply) {
 void Service::respond(const HttpRequest& request, const std::shared_ptr<ToldReply>& reply) {
     try {
         if (is_preflight(request)) return reply->send(answer(preflight()));
-        if (request.path == "/health") return reply->send(health());
+        if (is_probe(request)) return reply->send(health());
         if (request.path == "/metrics") return reply->send(metrics());
         if (request.path == "/") return reply->send(page(request));
         if (request.path == "/version") return reply->send(json_answer(version_body()));
@@ -231,6 +255,7 @@ void Service::respond(const HttpRequest& request, const std::shared_ptr<ToldRepl
 const char* Service::state() const {
     if (draining_) return "draining";
     if (!opened_) return "loading";
+    if (shared_.scheduler->statistics().damaged) return "damaged";
     return shared_.scheduler->statistics().serving ? "ok" : "no David";
 }
 
@@ -242,6 +267,9 @@ HttpResponse Service::health() {
             ",\"reason\":\"a David sent a wrong reply, and this server does not go back to him "
             "until it is restarted\"";
     }
+    if (now == "damaged") body += ",\"reason\":\"files or memory of this server are damaged\"";
+    const auto silent = static_cast<std::uint64_t>(options_.waiting_for_david());
+    if (silent > 0) body += ",\"waiting_for_david_seconds\":" + std::to_string(silent);
     const unsigned status = now == "ok" ? 200 : 503;
     return answer({status, "application/json", body + "}", {}});
 }
@@ -255,6 +283,7 @@ Snapshot Service::snapshot() const {
         now.scheduler = shared_.scheduler->statistics();
     }
     now.davids = options_.davids();
+    now.waiting_for_david_seconds = options_.waiting_for_david();
     now.tokens_per_second = counts_.tokens_per_second();
     now.uptime_seconds = counts_.uptime_seconds();
     now.ends = counts_.ends();
@@ -352,6 +381,19 @@ void Service::require_opened() const {
     if (!opened_) throw unavailable("the model is being loaded", "loading");
 }
 
+/// SERVE-8: before a text is tokenised, which takes longer than to read it.
+void Service::require_short(const GenerationOrder& order) const {
+    std::size_t bytes = 0;
+    for (const ChatMessage& message : order.messages) bytes += message.text.size();
+    if (const auto* const text = std::get_if<std::string>(&order.prompt)) bytes += text->size();
+    if (bytes <= most_prompt_bytes_) return;
+    throw refused(400,
+                  "a prompt of " + std::to_string(bytes) +
+                      " bytes does not fit the model's context: expected at most " +
+                      std::to_string(most_prompt_bytes_),
+                  "context_length_exceeded");
+}
+
 std::vector<TokenId> Service::prompt_of(const GenerationOrder& order, bool chat) const {
     if (chat) return shared_.chat->encode(order.messages);
     if (const auto* const ids = std::get_if<std::vector<TokenId>>(&order.prompt)) return *ids;
@@ -400,6 +442,7 @@ void Service::generate(const HttpRequest& request, bool chat,
     require_opened();
     const GenerationOrder order = chat ? parse_chat(request.body) : parse_completion(request.body);
     require_supported(order, chat);
+    require_short(order);
     try {
         GenerationRequest generation{prompt_of(order, chat), order.sampling, tenant_of(request)};
         SamplingOptions& sampling = generation.sampling;

@@ -22,7 +22,7 @@ namespace slip::endpoint {
 struct ServiceOptions {
     std::string model;                ///< under which name clients ask for it
     std::string scheme = "http";      ///< or "https"
-    std::set<std::string> hosts;      ///< in lower case, without port, that Host may hold
+    std::set<std::string> hosts;      ///< in lower case, without port, that Host may hold; "*": any
     std::optional<ApiKeys> keys;      ///< none: everybody may ask
     std::set<std::string> operators;  ///< with keys: names that see what all ask (SERVE-6)
     std::string allowed_origin;       ///< of pages that may ask; empty: none
@@ -35,6 +35,8 @@ struct ServiceOptions {
     TellRequest told = {};
     /// For the page.
     std::function<std::vector<DavidState>()> davids = [] { return std::vector<DavidState>{}; };
+    /// Seconds for which a David has let a wait last that is under way.
+    std::function<double()> waiting_for_david = [] { return 0.0; };
 };
 
 /// Answers requests; until open() it says that it is loading.
@@ -58,6 +60,7 @@ private:
     void require_allowed(const HttpRequest& head) const;
     void require_host(const HttpRequest& head) const;
     void require_key(const HttpRequest& head, const Route& route) const;
+    static bool is_probe(const HttpRequest& head);
     bool is_preflight(const HttpRequest& head) const;
     HttpResponse preflight() const;
     HttpResponse answer(const ApiError& error);
@@ -76,6 +79,7 @@ private:
                 const std::shared_ptr<ToldReply>& reply);
     void fit(GenerationRequest& generation) const;
     RequestLine line_of(const HttpRequest& request) const;
+    void require_short(const GenerationOrder& order) const;
     std::string tenant_of(const HttpRequest& request) const;
     std::vector<TokenId> prompt_of(const GenerationOrder& order, bool chat) const;
     void require_supported(const GenerationOrder& order, bool chat) const;
@@ -90,6 +94,7 @@ private:
     Counts counts_;
     Generation::Shared shared_;
     ReceiptFacts facts_;
+    std::size_t most_prompt_bytes_ = 0;
     std::atomic<bool> opened_ = false;
     std::atomic<bool> draining_ = false;
 };

@@ -8,7 +8,6 @@
 
 #include "optimized/protocol/wrong_peers.hpp"
 #include "programs/slip/printable.hpp"
-#include "programs/slip/tls_flags.hpp"
 #include "slip/error.hpp"
 
 namespace slip::tool {
@@ -34,9 +33,9 @@ std::vector<Davids::Known> davids_of(const Options& options) {
 
 }  // namespace
 
-Davids::Davids(const Options& options)
+Davids::Davids(const Options& options, const TimeLimits& limits)
     : certificates_(options.required("tls")),
-      limits_(time_limits(options)),
+      limits_(limits),
       known_(davids_of(options)),
       slow_(hint_after, [this] { hint(current()); }) {}
 

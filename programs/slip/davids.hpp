@@ -26,7 +26,7 @@ public:
     };
 
     /// Those of --david, with the certificates of --tls. Throws BadInput for a wrong address.
-    explicit Davids(const Options& options);
+    Davids(const Options& options, const TimeLimits& limits);
 
     /// A connection to the first one who can be reached, beginning behind the one that the call
     /// before led to: a session with him has ended. Those who have sent a wrong reply are not
@@ -36,6 +36,9 @@ public:
     /// The one to whom connect() led last, or is going to lead first.
     Endpoint current() const;
     std::vector<Known> known() const;
+    const TimeLimits& limits() const { return limits_; }
+    /// Seconds for which the current one has let a wait last that is under way; 0: there is none.
+    double waiting() const { return slow_.waiting().count(); }
 
 private:
     std::size_t leave();

@@ -55,10 +55,12 @@ Kind open_hybrid(const Options& options, std::size_t masks_ready, std::shared_pt
         return open_charlie_in_process<Kind>(artifact, charlie);
     }
     if (!options.has("tls")) throw BadInput("--david needs --tls, the folder TLS/charlie");
-    if (!davids) davids = std::make_shared<Davids>(options);
-    const TimeLimits limits = time_limits(options);
-    charlie.busy_limit = limits.timeout;
-    charlie.on_busy = [davids, limits] { tell_busy(davids->current(), limits); };
+    if (!davids) {
+        const TimeLimits limits = time_limits(options);
+        davids = std::make_shared<Davids>(options, limits);
+        charlie.busy_limit = limits.timeout;
+        charlie.on_busy = [davids, limits] { tell_busy(davids->current(), limits); };
+    }
     return open_charlie<Kind>(artifact, Connect([davids] { return davids->connect(); }), charlie);
 }
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cctype>
 #include <chrono>
-#include <condition_variable>
+#include <cstdlib>
 #include <iostream>
 #include <mutex>
 #include <optional>
@@ -18,6 +18,8 @@
 #include "programs/slip/event_log.hpp"
 #include "programs/slip/model.hpp"
 #include "programs/slip/stop_on_signal.hpp"
+#include "programs/slip/stopping.hpp"
+#include "programs/slip/tls_flags.hpp"
 #include "slip/chat.hpp"
 #include "slip/error.hpp"
 #include "slip/scheduler.hpp"
@@ -29,30 +31,8 @@ namespace {
 constexpr std::chrono::seconds between_attempts{1};
 /// What Charlie keeps without being asked.
 constexpr std::size_t least_masks = 64;
-
-/// Whether the server has been asked to stop, for who waits.
-class Stopping {
-public:
-    void set() {
-        const std::lock_guard lock(mutex_);
-        asked_ = true;
-        changed_.notify_all();
-    }
-    /// Returns whether it has been asked to, at the latest after `limit`.
-    bool within(std::chrono::milliseconds limit) {
-        std::unique_lock lock(mutex_);
-        return changed_.wait_for(lock, limit, [&] { return asked_; });
-    }
-    void wait() {
-        std::unique_lock lock(mutex_);
-        changed_.wait(lock, [&] { return asked_; });
-    }
-
-private:
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    bool asked_ = false;
-};
+/// From the second signal to the end of a process that computes and looks at nothing meanwhile.
+constexpr std::chrono::milliseconds last_moment{700};
 
 /// Lines of the log from any thread. They hold no prompt, no answer and no key (THREAT-3).
 class Log {
@@ -120,7 +100,8 @@ void declare_http(Options& options) {
                      "is, nobody if there are several)");
     options.add_list("host", "NAME",
                      "a name under which clients reach this server, besides localhost and the "
-                     "address of --listen; may be given several times");
+                     "address of --listen, or with --api-keys '*' for any; may be given several "
+                     "times");
     options.add("allow-origin", "ORIGIN",
                 "pages of this origin may ask, as https://example.org (default: none)");
     options.add("max-connections", "N", "of clients (default 256)");
@@ -155,6 +136,9 @@ void declare_answers(Options& options) {
     options.add_switch("no-receipt", "leave \"slip\" out of answers");
     options.add("live", "N", "generations that are computed together (default 64)");
     options.add("queue", "N", "generations that may wait; then clients get 429 (default 256)");
+    options.add("queue-share", "N",
+                "with --api-keys: of these, generations of one name (default: divided evenly, "
+                "but at least 4)");
     options.add("prompt-step", "N",
                 "tokens of prompts per step, so that a long one does not stop the others "
                 "(default 128)");
@@ -164,6 +148,7 @@ void declare_answers(Options& options) {
     options.add("prompt-cache", "MIB",
                 "of keys and values kept for prompts, divided evenly among the names of "
                 "--api-keys (default 256; 0: none)");
+    add_serving_limit(options);
     options.add("reopen", "SECONDS",
                 "how long a lost David is called again before the answers end (default 30); one "
                 "who sent a wrong reply is not called again");
@@ -176,11 +161,20 @@ std::size_t masks_of(const Options& options) {
     return options.number_or("masks", 0, least_masks, 1U << 16);
 }
 
+/// SERVE-8: how many generations of one name may wait, so that the others find places.
+std::size_t queue_share(const Options& options, std::size_t tenants, std::size_t waiting) {
+    constexpr std::size_t least = 4;
+    if (tenants == 0) options.forbid("queue-share", "without --api-keys");
+    const std::size_t even = std::max(least, waiting / std::max<std::size_t>(tenants, 1));
+    return options.number_or("queue-share", even, 1, 1U << 20);
+}
+
 /// `tenants`: how many names keys have; 0: there are no keys, and so no tenants.
 SchedulerOptions scheduler_options(const Options& options, std::size_t tenants, Log& log) {
     SchedulerOptions scheduler;
     scheduler.live = options.number_or("live", scheduler.live, 1, 4096);
     scheduler.waiting = options.number_or("queue", scheduler.waiting, 0, 1U << 20);
+    scheduler.waiting_per_tenant = queue_share(options, tenants, scheduler.waiting);
     scheduler.prompt_tokens_per_step =
         options.number_or("prompt-step", scheduler.prompt_tokens_per_step, 1, 4096);
     scheduler.kept_prompt_bytes =
@@ -202,7 +196,12 @@ std::set<std::string> hosts_of(const Options& options, const Endpoint& listen) {
     const bool v6 = listen.host.find(':') != std::string::npos;
     std::set<std::string> hosts{"localhost", "127.0.0.1", "[::1]",
                                 lower_case(v6 ? '[' + listen.host + ']' : listen.host)};
-    for (const std::string& name : options.all("host")) hosts.insert(lower_case(name));
+    for (const std::string& name : options.all("host")) {
+        if (name == "*" && !options.has("api-keys")) {
+            throw BadInput("--host '*': expected --api-keys beside it");
+        }
+        hosts.insert(lower_case(name));
+    }
     return hosts;
 }
 
@@ -223,6 +222,15 @@ std::string allowed_origin(const Options& options) {
     if (printable_only && (origin.empty() || origin.find("://") != std::string::npos))
         return origin;
     throw BadInput("--allow-origin '" + origin + "': expected SCHEME://HOST or SCHEME://HOST:PORT");
+}
+
+/// Those of --david, whom a server does not wait for as long as other commands do; null for none.
+std::shared_ptr<Davids> served_by(const Options& options, const Stopping& stopping) {
+    if (!options.has("david")) options.forbid("david-timeout", "without --david");
+    if (!options.has("david") || !options.has("tls")) return nullptr;
+    TimeLimits limits = serving_limits(options);
+    limits.stop = stopping.descriptor();
+    return std::make_shared<Davids>(options, limits);
 }
 
 std::vector<endpoint::DavidState> states_of(const Davids& davids) {
@@ -270,7 +278,10 @@ endpoint::ServiceOptions service_options(const Options& options, const Endpoint&
     service.unlikely_log_probabilities = options.has("allow-all-logprobs");
     service.log_probabilities = options.has("allow-logprobs") || service.unlikely_log_probabilities;
     service.plain_seeds = options.has("plain-seeds");
-    if (davids) service.davids = [davids] { return states_of(*davids); };
+    if (davids) {
+        service.davids = [davids] { return states_of(*davids); };
+        service.waiting_for_david = [davids] { return davids->waiting(); };
+    }
     return service;
 }
 
@@ -309,18 +320,19 @@ std::optional<LanguageModel> open_patiently(const Options& options,
                                             const std::shared_ptr<Davids>& davids, Log& log,
                                             Stopping& stopping) {
     std::string told;
-    while (!stopping.within({})) {
+    do {
         try {
             return open_model<LanguageModel>(options, masks_of(options), davids);
-        } catch (const Refused& refusal) {
-            const bool passes = refusal.reason() == Refusal::busy;
-            if (!passes && (!davids || davids->known().size() == 1)) throw;
-            if (std::exchange(told, refusal.what()) != refusal.what()) log.note(refusal.what());
         } catch (const ProtocolError& error) {
-            if (std::exchange(told, error.what()) != error.what()) log.note(error.what());
+            const auto* const refusal = dynamic_cast<const Refused*>(&error);
+            const bool passes = refusal == nullptr || refusal->reason() == Refusal::busy;
+            if (!passes && (!davids || davids->known().size() == 1)) throw;
+            const bool called_off = stopping.within({});
+            if (!called_off && std::exchange(told, error.what()) != error.what()) {
+                log.note(error.what());
+            }
         }
-        if (stopping.within(between_attempts)) break;
-    }
+    } while (!stopping.within(between_attempts));
     return std::nullopt;
 }
 
@@ -354,7 +366,7 @@ EventLog::Fields ready_line(const Options& options, const LanguageModel& model,
     return fields;
 }
 
-/// SERVE-9: what was begun is answered; a second signal closes its connections.
+/// SERVE-9: what was begun is answered, or given up after a second signal.
 void serve_until_stopped(const Options& options, const SchedulerOptions& scheduling,
                          const std::shared_ptr<Davids>& davids, endpoint::Service& service,
                          endpoint::Server& server, Log& log, Stopping& stopping) {
@@ -363,12 +375,24 @@ void serve_until_stopped(const Options& options, const SchedulerOptions& schedul
     require_tokenizer(*model, "serve");
     Scheduler scheduler(std::move(*model), scheduling);
     const auto chat = chat_format(options, scheduler.model(), log);
+    stopping.begun([&] {
+        scheduler.stop();
+        server.close_all();
+    });
     const endpoint::ReceiptFacts facts = facts_of(options);
     service.open(scheduler, chat ? &*chat : nullptr, facts);
     log.info(ready_line(options, scheduler.model(), facts, davids));
     stopping.wait();
     scheduler.drain();
     server.finish();
+    stopping.finished();
+}
+
+/// SERVE-9: a second signal ends every wait. What is computed meanwhile, as in reading a large
+/// model or a long prompt, looks at no flag, so the process ends without it.
+void end_at_once(Stopping& stopping) {
+    stopping.at_once();
+    if (!stopping.ended_within(last_moment)) std::_Exit(0);
 }
 
 }  // namespace
@@ -388,8 +412,8 @@ int serve(const Arguments& arguments) {
     const Endpoint listen = parse_endpoint(options.required("listen"), "--listen");
     kernels::active();  // a wrong SLIP_KERNELS is refused before anyone connects
     const sigset_t signals = block_stop_signals();
-    const auto davids =
-        options.has("david") && options.has("tls") ? std::make_shared<Davids>(options) : nullptr;
+    Stopping stopping;
+    const auto davids = served_by(options, stopping);
     Log log(options);
     auto answering = service_options(options, listen, davids);
     const std::size_t tenants = answering.keys ? answering.keys->names().size() : 0;
@@ -400,15 +424,18 @@ int serve(const Arguments& arguments) {
     }
     endpoint::Service service(std::move(answering));
     endpoint::Server server(listen, server_options(options), service);
-    Stopping stopping;
     const StopOnSignal on_signal(
         signals,
         [&] {
             service.drain();
             server.drain();
-            stopping.set();
+            stopping.ask();
         },
-        [&] { server.close_all(); });
+        [&] { end_at_once(stopping); });
+    const struct End {
+        Stopping& stopping;
+        ~End() { stopping.end(); }
+    } end{stopping};
     std::cout << "listening on " << describe({listen.host, std::to_string(server.port())})
               << std::endl;
     serve_until_stopped(options, scheduling, davids, service, server, log, stopping);

@@ -63,6 +63,41 @@ TEST(HttpRequest, a_request_has_its_parts) {
     EXPECT_FALSE(request.version_1_0);
 }
 
+TEST(HttpRequest, SERVE_22_the_authority_of_a_target_stands_for_the_host) {
+    const auto request = [](const std::string& target) {
+        RequestParser parser;
+        const std::string head = "GET " + target + " HTTP/1.1\r\nHost: other\r\n\r\n";
+        EXPECT_EQ(read(parser, head, 7), "");
+        return parser.request();
+    };
+    for (const char* target : {"http://a:1/b?c=http://d/", "HTTPS://a:1/b"}) {
+        EXPECT_EQ(request(target).path, "/b");
+        EXPECT_EQ(request(target).field("host"), "a:1");
+        EXPECT_EQ(request(target).fields.size(), 1U);
+    }
+    EXPECT_EQ(request("http://a").path, "/");
+    EXPECT_EQ(request("http://a?x").path, "/");
+    for (const char* target : {"/x?y=http://a/b", "/http://a/b", "*", "ftp://a/b"}) {
+        const std::string path(target);
+        EXPECT_EQ(request(target).path, path.substr(0, path.find('?')));
+        EXPECT_EQ(request(target).field("host"), "other");
+    }
+    RequestParser parser;
+    EXPECT_THROW(read(parser, "GET http:///b HTTP/1.1\r\nHost: a\r\n\r\n", 7), HttpError);
+    EXPECT_EQ(parser.request().field("host"), "") << "who is refused is still asked how he asked";
+}
+
+TEST(HttpRequest, SERVE_22_media_types_have_no_case_and_parameters_do_not_count) {
+    for (const char* type : {"application/json", "Application/JSON", "application/json; charset=x",
+                             "application/json;x", "application/json \t ;x=\"y\""}) {
+        EXPECT_EQ(media_type(type), "application/json") << type;
+    }
+    for (const char* type : {"", ";application/json", "text/plain; application/json",
+                             "application/json x", "application/jsonl"}) {
+        EXPECT_NE(media_type(type), "application/json") << type;
+    }
+}
+
 TEST(HttpRequest, the_head_is_there_before_the_body) {
     RequestParser parser;
     const std::string head =
@@ -117,6 +152,19 @@ TEST(HttpRequest, SERVE_8_a_head_in_pieces_has_the_same_limit) {
     for (const std::size_t step : {std::size_t{1}, std::size_t{7}, std::size_t{100}, head.size()}) {
         EXPECT_EQ(status_of(head, {.head = head.size()}, step), 200U) << step;
         EXPECT_EQ(status_of(head, {.head = head.size() - 1}, step), 431U) << step;
+    }
+}
+
+TEST(HttpResponse, SERVE_22_every_status_that_is_sent_has_its_reason) {
+    const std::pair<unsigned, const char*> reasons[] = {{403, "Forbidden"},
+                                                        {411, "Length Required"},
+                                                        {421, "Misdirected Request"},
+                                                        {500, "Internal Server Error"},
+                                                        {503, "Service Unavailable"}};
+    for (const auto& [status, reason] : reasons) {
+        const std::string head = head_of({status, "", "", {}}, 0, false, true);
+        EXPECT_TRUE(head.starts_with("HTTP/1.1 " + std::to_string(status) + ' ' + reason + "\r\n"))
+            << head;
     }
 }
 

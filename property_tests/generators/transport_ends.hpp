@@ -46,7 +46,7 @@ inline Ends connect_shared_memory(const TimeLimits& limits) {
     auto [one, other] = sockets();
     net::SharedRegion region;
     net::send_region(one, region);
-    net::SharedRegion received = net::receive_region(other, Clock::now() + 120s);
+    net::SharedRegion received = net::receive_region(other, Clock::now() + 120s, -1);
     return {std::make_unique<SharedMemoryConnection>(Side::charlie, std::move(one),
                                                      std::move(region), limits, "shm:test"),
             std::make_unique<SharedMemoryConnection>(Side::david, std::move(other),

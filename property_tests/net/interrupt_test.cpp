@@ -2,9 +2,13 @@
 // session at once.
 #include <dlfcn.h>
 #include <netdb.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <string_view>
 #include <thread>
 
@@ -100,6 +104,83 @@ TEST(Interrupt, SESS_8_a_look_up_a_connection_and_a_handshake_are_given_up) {
     expect_given_up(listener.endpoint);
     listener.fill();
     expect_given_up(listener.endpoint);
+}
+
+/// An eventfd for TimeLimits::stop.
+struct StopFlag {
+    StopFlag() = default;
+    StopFlag(const StopFlag&) = delete;
+    StopFlag& operator=(const StopFlag&) = delete;
+    ~StopFlag() { ::close(descriptor); }
+    void set() const { ::eventfd_write(descriptor, 1); }
+
+    const int descriptor = ::eventfd(0, EFD_CLOEXEC);
+};
+
+Party stopped_by(const StopFlag& flag) {
+    Party charlie = options_of("ours", net::Role::charlie);
+    charlie.limits.timeout = charlie.limits.patience = 1h;
+    charlie.limits.stop = flag.descriptor;
+    return charlie;
+}
+
+/// `wait` fails with ProtocolError soon after the flag is set.
+void expect_called_off(const StopFlag& flag, const std::function<void()>& wait) {
+    std::thread setter([&] {
+        std::this_thread::sleep_for(30ms);
+        flag.set();
+    });
+    EXPECT_THROW(wait(), ProtocolError);
+    setter.join();
+}
+
+/// A look-up, a connection, a handshake and a frame that do not come.
+TEST(Interrupt, SERVE_9_one_flag_ends_every_wait) {
+    const slip::testing::Deadline deadline;
+    name_server_answers = false;
+    SilentListener silent;
+    SilentListener full;
+    full.fill();
+    for (const Endpoint& endpoint : {Endpoint{silent_name, "1"}, silent.endpoint, full.endpoint}) {
+        const StopFlag flag;
+        expect_called_off(flag, [&] { connect_as(endpoint, stopped_by(flag)); });
+    }
+    name_server_answers = true;
+    const Model model(shapes, Fill::random, 1);
+    RunningServer server(model);
+    const StopFlag flag;
+    const auto transport = connect_as(server.endpoint(), stopped_by(flag));
+    expect_called_off(flag, [&] { transport->await_frame(); });
+    EXPECT_THROW(connect_as(server.endpoint(), stopped_by(flag)), ProtocolError);
+}
+
+TEST(Interrupt, SERVE_9_over_a_pipe_too) {
+    const slip::testing::Deadline deadline;
+    const StopFlag flag;
+    TimeLimits limits;
+    limits.stop = flag.descriptor;
+    const auto [ours, theirs] = make_transport_pair(limits);
+    expect_called_off(flag, [&] { ours->await_frame(); });
+    std::vector<std::byte> more_than_a_socket_takes(std::size_t{8} << 20);
+    EXPECT_THROW(ours->send(more_than_a_socket_takes), ProtocolError);
+}
+
+/// Whoever is idle sees that his peer has gone, and nothing else.
+TEST(Interrupt, SERVE_9_an_end_is_seen_between_two_frames) {
+    const slip::testing::Deadline deadline;
+    const Model model(shapes, Fill::random, 1);
+    auto server = std::make_unique<RunningServer>(model);
+    const auto transport = connect_as(server->endpoint(), options_of("ours", net::Role::charlie));
+    EXPECT_FALSE(transport->ended());
+    server.reset();
+    EXPECT_TRUE(transport->ended());
+
+    auto [ours, theirs] = make_transport_pair();
+    EXPECT_FALSE(ours->ended());
+    theirs->send(std::array{std::byte{1}});
+    EXPECT_FALSE(ours->ended());
+    theirs.reset();
+    EXPECT_TRUE(ours->ended());
 }
 
 /// A wait for David, who waits for HELLO, ends when it is interrupted, soon after it has begun or

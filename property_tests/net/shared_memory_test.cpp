@@ -209,7 +209,7 @@ std::string offer(const OwnDescriptor& memory, const std::string& greeting, std:
         }
     }
     EXPECT_GE(::sendmsg(one.number(), &message, 0), 0);
-    return complaint([&] { net::receive_region(other, Clock::now() + 120s); });
+    return complaint([&] { net::receive_region(other, Clock::now() + 120s, -1); });
 }
 
 OwnDescriptor memory_of(std::size_t size, int seals) {
@@ -240,9 +240,10 @@ TEST(SharedMemory, SESS_11_a_wrong_beginning_is_refused) {
     EXPECT_EQ(offer(memory, "SLIPSHM1", 0), "the peer offered no shared memory");
     EXPECT_EQ(offer(memory, "SLIPSHM1", 2), "the peer offered no shared memory");
     auto [one, other] = sockets();
-    expect_complaint([&] { net::receive_region(other, Clock::now() + 50ms); }, "was offered");
+    expect_complaint([&] { net::receive_region(other, Clock::now() + 50ms, -1); }, "was offered");
     one = OwnDescriptor();
-    expect_complaint([&] { net::receive_region(other, Clock::now() + 120s); }, "no shared memory");
+    expect_complaint([&] { net::receive_region(other, Clock::now() + 120s, -1); },
+                     "no shared memory");
 }
 
 /// A David who writes into the memory what he likes, while he answers: Charlie's products are

@@ -234,6 +234,25 @@ TEST(SchedulerFaults, a_generation_is_cancelled_while_there_is_no_david) {
     EXPECT_TRUE(outcome.ended_by(Reason::cancelled));
 }
 
+/// While a David is called who does not answer, and one who does waits for the next step.
+TEST(SchedulerFaults, SERVE_9_a_scheduler_that_is_stopped_ends_all_at_once) {
+    const Deadline deadline;
+    Reachable david;
+    std::deque<Outcome> outcomes(3);
+    SchedulerOptions options;
+    options.live = 1;
+    options.reopen_limit = std::chrono::hours(1000);
+    Scheduler scheduler(open_over(david.connect(0)), options);
+    david.reachable = false;
+    for (Outcome& outcome : outcomes) submit(scheduler, requests()[0], outcome);
+    while (david.calls < 3) std::this_thread::sleep_for(milliseconds(1));
+    scheduler.stop();
+    scheduler.drain();
+    for (const Outcome& outcome : outcomes) EXPECT_TRUE(outcome.ended_by(Reason::cancelled));
+    Outcome late;
+    EXPECT_THROW(submit(scheduler, requests()[0], late), Overloaded);
+}
+
 // ---------------------------------------------------------------------------------------------
 // A David who lies.
 // ---------------------------------------------------------------------------------------------

@@ -295,6 +295,40 @@ TEST(Scheduler, SERVE_1_no_more_generations_are_live_than_the_options_say) {
     for (std::size_t i = 0; i < 4; ++i) EXPECT_TRUE(outcomes[i].ended_by(Reason::length));
 }
 
+/// One tenant takes his share of the places to wait, and the other still finds his.
+TEST(Scheduler, SERVE_8_a_tenant_has_a_share_of_those_who_wait) {
+    LanguageModel oracle = small_served().unsplit();
+    SchedulerOptions options;
+    options.live = 2;
+    options.waiting = 5;
+    options.waiting_per_tenant = 2;
+    Scheduler scheduler(small_served().unsplit(), options);
+    std::deque<Outcome> outcomes(6);
+    Outcome refused;
+    std::promise<void> submitted;
+    const auto request = [&](const char* tenant) {
+        auto one = full_request(oracle, 1, 2, 3);
+        one.tenant = tenant;
+        return one;
+    };
+    const auto fill = [&, tokens = 0](TokenId, auto) mutable {
+        if (++tokens > 1) return true;
+        for (std::size_t i = 0; i < 3; ++i) submit(scheduler, request("one"), outcomes[i]);
+        EXPECT_THROW(submit(scheduler, request("one"), refused), Overloaded) << "the first is live";
+        for (std::size_t i = 3; i < 5; ++i) submit(scheduler, request("other"), outcomes[i]);
+        EXPECT_THROW(submit(scheduler, request("other"), refused), Overloaded);
+        submit(scheduler, request("third"), outcomes[5]);
+        EXPECT_THROW(submit(scheduler, request("third"), refused), Overloaded) << "all wait";
+        submitted.set_value();
+        return true;
+    };
+    scheduler.submit(request("one"), fill, {});
+    submitted.get_future().wait();
+    scheduler.drain();
+    for (const Outcome& outcome : outcomes) EXPECT_TRUE(outcome.ended_by(Reason::length));
+    EXPECT_TRUE(refused.ends.empty());
+}
+
 // ---------------------------------------------------------------------------------------------
 // Ends.
 // ---------------------------------------------------------------------------------------------

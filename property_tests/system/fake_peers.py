@@ -2,11 +2,13 @@
 
 import contextlib
 import ctypes
+import itertools
 import json
 import socket
 import ssl
 import struct
 import threading
+import time
 
 from slip_system import LIMIT_S
 
@@ -106,3 +108,50 @@ class FakeDavid:
         self.listener.shutdown(socket.SHUT_RDWR)  # wakes accept()
         self.listener.close()
         self.thread.join(LIMIT_S)
+
+
+class Between:
+    """For a FakeDavid: passes frames between Charlie and a real David, until `fault` befalls the reply to
+    one of Charlie's frames. 0 is HELLO; every connection after the first is served at once by the fault."""
+
+    FAULTS = ("killed", "silent", "half", "slow", "flooding")
+
+    def __init__(self, endpoint, tls, fault, at):
+        self.endpoint, self.tls, self.fault, self.at = endpoint, tls, getattr(self, fault), at
+        self.struck = threading.Event()
+
+    def __call__(self, charlie):
+        with connect(self.endpoint, self.tls) as david:
+            for number in itertools.count():
+                david.sendall(receive_frame(charlie))
+                reply = receive_frame(david)
+                if number == self.at:
+                    self.at = 0
+                    self.struck.set()
+                    return self.fault(charlie, reply)
+                charlie.sendall(reply)
+
+    @staticmethod
+    def until_he_goes(charlie):
+        while charlie.recv(1 << 16):
+            pass
+
+    def killed(self, charlie, reply):
+        charlie.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+
+    def silent(self, charlie, reply):
+        self.until_he_goes(charlie)
+
+    def half(self, charlie, reply):
+        charlie.sendall(reply[:len(reply) // 2])
+        self.until_he_goes(charlie)
+
+    def slow(self, charlie, reply):
+        """A byte now and then: the whole would take longer than anybody waits."""
+        for byte in reply:
+            charlie.sendall(bytes([byte]))
+            time.sleep(0.3)
+
+    def flooding(self, charlie, reply):
+        while True:
+            charlie.sendall(b"\xff" * (1 << 16))

@@ -230,6 +230,35 @@ class ServeKeys(ServeTest):
                      says=["--operator 'ben'", str(self.keys)])
         self.refused(*base, "--operator", "anna", says=["--operator", "--api-keys"])
 
+    def test_SERVE_6_with_keys_any_host_may_be_allowed(self):
+        with self.unsplit("--api-keys", self.keys, "--host", "*") as served:
+            for host in ("any.example", "10.0.0.1:80"):
+                self.assertEqual(served.get("/v1/models", Host=host, Authorization=f"Bearer {KEY}")[0], 200)
+                read_error(served.get("/v1/models", Host=host), 401)
+        with self.unsplit("--api-keys", self.keys) as served:
+            read_error(served.get("/v1/models", Host="any.example", Authorization=f"Bearer {KEY}"), 421)
+        self.refused("serve", "--artifact", self.artifact, "--engine", "unsplit", "--listen", "127.0.0.1:0",
+                     "--host", "*", says=["--host '*'", "--api-keys"])
+
+    def test_SERVE_8_one_name_does_not_take_all_places_to_wait(self):
+        long = order(max_tokens=400, temperature=2, seed=1)
+
+        def ask(key):
+            return served.post("text", long, Authorization=f"Bearer {key}")[0]
+
+        with self.unsplit("--api-keys", self.keys, "--operator", "anna", "--live", "1", "--queue", "8",
+                          "--queue-share", "2") as served, concurrent.futures.ThreadPoolExecutor() as pool:
+            # Those who come first are live or wait, so some of these must be refused.
+            greedy = [pool.submit(ask, OTHER_KEY) for _ in range(8)]
+            concurrent.futures.wait(greedy, return_when=concurrent.futures.FIRST_COMPLETED)
+            modest = [pool.submit(ask, KEY) for _ in range(2)]
+            self.assertEqual([each.result() for each in modest], [200, 200])
+            statuses = [each.result() for each in greedy]
+            self.assertLessEqual(set(statuses), {200, 429})
+            self.assertGreater(statuses.count(429), 0)
+        self.refused("serve", "--artifact", self.artifact, "--engine", "unsplit", "--listen", "127.0.0.1:0",
+                     "--queue-share", "2", says=["--queue-share", "--api-keys"])
+
     @staticmethod
     def basic(name, password):
         return "Basic " + base64.b64encode(f"{name}:{password}".encode()).decode()

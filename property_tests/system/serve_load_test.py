@@ -11,7 +11,7 @@ import time
 import unittest
 
 from serve_client import PATHS, Served, ServeTest, order, read_stream, read_whole
-from slip_system import David
+from slip_system import LIMIT_S, David
 
 # (clients, seconds)
 LOAD = (64, 60) if "SLIP_FULL" in os.environ else (8, 2)
@@ -63,8 +63,8 @@ class Client:
                            {"Content-Type": "application/json"})
 
 
-class ServeLoad(ServeTest):
-    """With uniform masks, whose stock --masks bounds."""
+class ServeTable:
+    """With uniform masks."""
 
     SET = "paper"
 
@@ -80,6 +80,10 @@ class ServeLoad(ServeTest):
                           alone["text"]))
         self.assertEqual(len({text for _, text in table}), len(table))
         return table
+
+
+class ServeLoad(ServeTable, ServeTest):
+    """Whose stock --masks bounds."""
 
     def test_SERVE_1_SERVE_5_no_answer_is_lost_wrong_or_anothers(self):
         clients, seconds = LOAD
@@ -118,7 +122,37 @@ class ServeLoad(ServeTest):
             self.assertIn('<dd id="stock">none</dd>', served.get("/")[2].decode())
 
 
-class ServeLoadOfLatticeMasks(ServeLoad):
+class ServeLoadWithFaults(ServeTable, ServeTest):
+    """Of three Davids one is killed and one is stopped while all clients ask."""
+
+    def test_SERVE_20_no_answer_is_lost_while_davids_are(self):
+        clients, seconds = LOAD if "SLIP_FULL" in os.environ else (16, 4)
+        table = self.table()
+        with contextlib.ExitStack() as stack:
+            davids = [stack.enter_context(David(self.artifact / "david", self.tls / "david"))
+                      for _ in range(3)]
+            served = stack.enter_context(Served(
+                "--artifact", self.artifact, "--model-name", "tiny", "--tls", self.tls / "charlie",
+                "--plain-seeds", "--david-timeout", "3", "--reopen", LIMIT_S,
+                *(word for david in davids for word in ("--david", david.endpoint))))
+            pool = stack.enter_context(concurrent.futures.ThreadPoolExecutor(clients))
+            end = time.monotonic() + seconds + 3
+            asked = [pool.submit(Client(served, table, seed).ask_until, end) for seed in range(clients)]
+            for sessions, hurt in [(1, davids[0].process.kill), (2, davids[1].hang)]:
+                before = served.metric("generated_tokens_total")
+                served.wait_for(lambda: served.metric("generated_tokens_total") > before + 20)
+                self.assertEqual(served.metric("sessions_total"), sessions)
+                hurt()
+                served.wait_for(lambda: served.metric("sessions_total") > sessions)
+            done = [each.result() for each in asked]
+            self.assertEqual(served.metric('generations_total{reason="failed"}'), 0)
+        self.assertTrue(all(client.answered > 0 for client in done))
+        if "SLIP_FULL" in os.environ:
+            print(f"{clients} clients, {seconds} s, a David killed and one stopped: "
+                  f"{sum(client.answered for client in done)} answers, all right")
+
+
+class ServeLoadOfLatticeMasks(ServeLoad, ServeTest):
     """Whose blocks all generations share."""
 
     SET = "paper-lattice"

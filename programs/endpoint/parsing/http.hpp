@@ -18,8 +18,8 @@ using HttpFields = std::vector<std::pair<std::string, std::string>>;
 /// A request, or its head while the body is empty.
 struct HttpRequest {
     std::string method;        ///< "GET"
-    std::string path;          ///< without the query
-    HttpFields fields;         ///< names in lower case
+    std::string path;          ///< without the query; "*" in asterisk-form
+    HttpFields fields;         ///< names in lower case; of absolute-form, Host is the target's
     std::string body;          ///< of the length that Content-Length states
     bool version_1_0 = false;  ///< of HTTP: the answer cannot be chunked
     bool keep_alive = false;   ///< whether the client wants the connection afterwards
@@ -28,6 +28,11 @@ struct HttpRequest {
     /// The value of the field `name`, in lower case; empty if there is none.
     std::string_view field(std::string_view name) const;
 };
+
+/// ASCII letters; the others stay as they are.
+std::string lower_case(std::string_view text);
+/// The type in the value of Content-Type, in lower case, without parameters.
+std::string media_type(std::string_view content_type);
 
 /// An answer, or the head of one that is streamed.
 struct HttpResponse {

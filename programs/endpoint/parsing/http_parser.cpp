@@ -20,12 +20,28 @@ using Parser = beast_http::request_parser<beast_http::string_body>;
 constexpr std::array unique_fields{"host",           "authorization",     "content-type",
                                    "content-length", "transfer-encoding", "origin"};
 
-std::string lower_case(boost::beast::string_view text) {
-    std::string lower(text);
-    std::transform(lower.begin(), lower.end(), lower.begin(), [](char letter) {
-        return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
-    });
-    return lower;
+std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
+
+/// What a request is for: SERVE-22; RFC 9112, 3.2.
+struct Target {
+    bool absolute = false;
+    std::string_view authority;  // of absolute-form; it stands for the field Host
+    std::string_view path;
+};
+
+Target read_target(std::string_view target) {
+    Target read;
+    const std::size_t scheme = target.find("://");
+    const std::string name = lower_case(target.substr(0, std::min(scheme, target.size())));
+    read.absolute = scheme != std::string_view::npos && (name == "http" || name == "https");
+    if (read.absolute) {
+        target.remove_prefix(scheme + 3);
+        read.authority = target.substr(0, target.find_first_of("/?"));
+        target.remove_prefix(read.authority.size());
+    }
+    read.path = target.substr(0, target.find('?'));
+    if (read.absolute && read.path.empty()) read.path = "/";
+    return read;
 }
 
 [[noreturn]] void refuse(const boost::system::error_code& error) {
@@ -81,6 +97,10 @@ std::size_t RequestParser::put(std::string_view bytes) {
                 throw HttpError(400, std::string("the field ") + name + " stands twice");
             }
         }
+        const Target target = read_target(view(state_->parser.get().target()));
+        if (target.absolute && target.authority.empty()) {
+            throw HttpError(400, "the request's target names no host");
+        }
         // The sizes and trailers of chunks would need limits of their own, beside the body's.
         if (state_->parser.get().count(beast_http::field::transfer_encoding) > 0) {
             throw HttpError(411, "expected Content-Length: a body has a stated length");
@@ -96,17 +116,21 @@ bool RequestParser::complete() const { return state_->parser.is_done(); }
 
 bool RequestParser::awaits_continue() const {
     return head_complete() && !complete() &&
-           lower_case(state_->parser.get()[beast_http::field::expect]) == "100-continue";
+           lower_case(view(state_->parser.get()[beast_http::field::expect])) == "100-continue";
 }
 
 HttpRequest RequestParser::request() const {
     const auto& message = state_->parser.get();
     HttpRequest request;
     request.method = std::string(message.method_string());
-    request.path = std::string(message.target().substr(0, message.target().find('?')));
+    const Target target = read_target(view(message.target()));
+    request.path = target.path;
     for (const auto& field : message) {
-        request.fields.emplace_back(lower_case(field.name_string()), std::string(field.value()));
+        std::string name = lower_case(view(field.name_string()));
+        if (name == "host" && target.absolute) continue;
+        request.fields.emplace_back(std::move(name), std::string(field.value()));
     }
+    if (target.absolute) request.fields.emplace_back("host", target.authority);
     request.version_1_0 = message.version() < 11;
     request.keep_alive = message.keep_alive();
     if (complete()) request.body = message.body();

@@ -1,5 +1,6 @@
 #include "programs/endpoint/parsing/http.hpp"
 
+#include <algorithm>
 #include <array>
 #include <ctime>
 
@@ -16,10 +17,14 @@ const char* reason_of(unsigned status) {
             return "Bad Request";
         case 401:
             return "Unauthorized";
+        case 403:
+            return "Forbidden";
         case 404:
             return "Not Found";
         case 405:
             return "Method Not Allowed";
+        case 411:
+            return "Length Required";
         case 413:
             return "Content Too Large";
         case 415:
@@ -30,12 +35,14 @@ const char* reason_of(unsigned status) {
             return "Too Many Requests";
         case 431:
             return "Request Header Fields Too Large";
+        case 500:
+            return "Internal Server Error";
         case 502:
             return "Bad Gateway";
         case 503:
             return "Service Unavailable";
-        default:
-            return status < 500 ? "Error" : "Internal Server Error";
+        default:  // RFC 9112 lets a reason be empty
+            return "";
     }
 }
 
@@ -50,6 +57,21 @@ std::string time_now() {
 }
 
 }  // namespace
+
+std::string lower_case(std::string_view text) {
+    std::string lower(text);
+    std::transform(lower.begin(), lower.end(), lower.begin(), [](char letter) {
+        return letter >= 'A' && letter <= 'Z' ? static_cast<char>(letter - 'A' + 'a') : letter;
+    });
+    return lower;
+}
+
+std::string media_type(std::string_view content_type) {
+    constexpr std::string_view blanks = " \t";
+    content_type = content_type.substr(0, content_type.find(';'));
+    const std::size_t end = content_type.find_last_not_of(blanks);
+    return lower_case(content_type.substr(0, end == std::string_view::npos ? 0 : end + 1));
+}
 
 std::string_view HttpRequest::field(std::string_view name) const {
     for (const auto& [own, value] : fields) {
