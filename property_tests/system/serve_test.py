@@ -170,9 +170,10 @@ class ServeAnswers(ServeTest):
 
     def test_SERVE_6_only_its_own_names_are_answered(self):
         for host in ("localhost", "LOCALHOST:1", "127.0.0.1", "[::1]:80"):
-            self.assertEqual(self.served.get("/health", Host=host)[0], 200, host)
+            self.assertEqual(self.served.get("/v1/models", Host=host)[0], 200, host)
         for host in ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "[::2]", "["):
-            read_error(self.served.get("/health", Host=host), 421)
+            read_error(self.served.get("/v1/models", Host=host), 421)
+            self.assertEqual(self.served.get("/health", Host=host)[0], 200, host)
         read_error(self.served.post("text", order(), Host="evil.example"), 421)
         self.assertNotIn("Access-Control-Allow-Origin",
                          self.served.get("/health", Origin="https://a.example")[1])
@@ -275,9 +276,14 @@ class ServeRefuses(ServeTest):
                                      ("GET", "/../etc/passwd", 404), ("POST", "/health", 405),
                                      ("GET", "/v1/completions", 405), ("DELETE", "/v1/models/tiny", 405),
                                      ("PUT", "/v1/completions", 405), ("TRACE", "/", 405)]:
-            read_error(self.served.ask(method, path), status)
-        for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", ""):
+            answer = self.served.ask(method, path)
+            read_error(answer, status)
+            self.assertEqual(answer[1]["Allow"] is not None, status == 405)
+        for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data", "",
+                     "application/jsonp", "text/plain; application/json"):
             read_error(self.served.post("text", order(), Content_Type=kind), 415)
+        for kind in ("Application/JSON", "application/json;charset=utf-8", "application/json \t; x=y"):
+            self.assertEqual(self.served.post("text", order(), Content_Type=kind)[0], 200, kind)
 
     def raw(self, data):
         """All that the server sends on a connection on which `data` came."""
@@ -293,6 +299,39 @@ class ServeRefuses(ServeTest):
 
     def status(self, data):
         return int(self.raw(data).split(b" ", 2)[1])
+
+    def test_SERVE_22_probes_with_their_defaults_and_targets_in_absolute_form(self):
+        close = b"Connection: close\r\n\r\n"
+        ok = [b"OPTIONS / HTTP/1.0\r\n\r\n",  # HAProxy
+              b"OPTIONS * HTTP/1.1\r\nHost: 10.1.2.3\r\n" + close,
+              b"GET /health HTTP/1.1\r\nHost: 10.1.2.3:8080\r\nUser-Agent: kube-probe/1.31\r\n"
+              b"Accept: */*\r\n" + close,
+              b"HEAD /health HTTP/1.0\r\n\r\n", b"GET /health HTTP/1.0\r\n\r\n",
+              b"GET /v1/models HTTP/1.0\r\n\r\n",
+              b"GET http://localhost:1/health HTTP/1.1\r\nHost: evil.example\r\n" + close,
+              b"GET HTTP://LOCALHOST/v1/models?x=1 HTTP/1.1\r\nHost: evil.example\r\n" + close,
+              b"GET http://localhost HTTP/1.1\r\nHost: localhost\r\n" + close]
+        for data in ok:
+            with self.subTest(data=data):
+                self.assertEqual(self.raw(data).split(b"\r\n")[0], b"HTTP/1.1 200 OK")
+        for status, data in [
+                (b"421 Misdirected Request",
+                 b"GET http://evil.example/v1/models HTTP/1.1\r\nHost: localhost"),
+                (b"421 Misdirected Request", b"GET /v1/models HTTP/1.0\r\nHost: evil.example"),
+                (b"400 Bad Request", b"GET http:///health HTTP/1.1\r\nHost: localhost"),
+                (b"400 Bad Request", b"GET /health HTTP/1.1"),
+                (b"404 Not Found", b"GET ftp://localhost/health HTTP/1.1\r\nHost: localhost"),
+                (b"405 Method Not Allowed", b"OPTIONS /v1/models HTTP/1.0")]:
+            with self.subTest(data=data):
+                self.assertEqual(self.raw(data + b"\r\n" + close).split(b"\r\n")[0], b"HTTP/1.1 " + status)
+
+    def test_SERVE_8_a_prompt_that_cannot_fit_is_refused_by_its_bytes(self):
+        long = "Once upon a time " * 50000
+        for kind, what in (("text", {"prompt": long}), ("chat", {"messages": [
+                {"role": "user", "content": long}]})):
+            error = read_error(self.served.post(kind, order(kind, **what)), 400)
+            self.assertEqual(error["code"], "context_length_exceeded")
+            self.assertRegex(error["message"], rf"a prompt of {len(long)} bytes .* at most \d+")
 
     def test_SERVE_8_what_is_no_request_is_refused_and_closed(self):
         head = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
@@ -323,13 +362,22 @@ class ServeRefuses(ServeTest):
         with concurrent.futures.ThreadPoolExecutor() as pool:
             self.assertEqual(list(pool.map(self.raw, begun)), [b"", b""])
 
+    def resident(self):
+        """KiB of the server."""
+        with open(f"/proc/{self.served.process.pid}/status", encoding="ascii") as lines:
+            return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
+
+    def test_SERVE_8_memory_of_large_bodies_comes_back(self):
+        body = json.dumps(order(prompt=[5] * 330000)).encode()
+        self.served.post("text", body)
+        before = self.resident()
+        with concurrent.futures.ThreadPoolExecutor(24) as pool:
+            for answer in pool.map(lambda _: self.served.post("text", body), range(24)):
+                read_error(answer, 400)
+        if not setting("SLIP_SANITIZE"):  # AddressSanitizer keeps what is freed
+            self.served.wait_for(lambda: self.resident() - before < 8192)
+
     def test_SERVE_8_many_connections_leave_memory_flat(self):
-        status = f"/proc/{self.served.process.pid}/status"
-
-        def resident():
-            with open(status, encoding="ascii") as lines:
-                return next(int(line.split()[1]) for line in lines if line.startswith("VmRSS"))
-
         def go(count):
             for number in range(count):
                 if number % 100 == 0:
@@ -340,13 +388,13 @@ class ServeRefuses(ServeTest):
                     self.served.get("/health")
         count = 10000 if "SLIP_FULL" in os.environ else 400
         go(count // 4)
-        before = resident()
+        before = self.resident()
         go(count)
         if "SLIP_FULL" in os.environ:
             print(f"resident: {before} KiB after {count // 4} connections, "
-                  f"{resident()} KiB after {count} more")
+                  f"{self.resident()} KiB after {count} more")
         if not setting("SLIP_SANITIZE"):  # AddressSanitizer keeps what is freed
-            self.assertLess(resident() - before, 4096)  # KiB
+            self.assertLess(self.resident() - before, 4096)
 
 
 class ServeReadme(ServeTest):

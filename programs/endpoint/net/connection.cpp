@@ -197,9 +197,17 @@ void Connection::dispatch() {
     auto reply = std::make_shared<ConnectionReply>(shared_from_this(), asked, owner_);
     parser_ = RequestParser(owner_.options().request);
     head_taken_ = false;
-    owner_.run_elsewhere([this, request = std::move(asked), reply = std::move(reply)]() mutable {
-        owner_.handler().handle(std::move(request), std::move(reply));
+    const std::size_t body = asked.body.size();
+    owner_.run_elsewhere(body, [self = shared_from_this(), request = std::move(asked),
+                                reply = std::move(reply)]() mutable {
+        if (self->gone()) return;  // while it waited for a thread
+        self->owner_.handler().handle(std::move(request), std::move(reply));
     });
+}
+
+bool Connection::gone() {
+    const std::lock_guard lock(mutex_);
+    return gone_;
 }
 
 bool Connection::output(std::string bytes, bool last) {

@@ -24,8 +24,9 @@ public:
     virtual ~ConnectionOwner() = default;
     virtual const ServerOptions& options() const = 0;
     virtual RequestHandler& handler() = 0;
-    /// Runs the work in a thread in which it may take a while.
-    virtual void run_elsewhere(std::function<void()> work) = 0;
+    /// Runs the work of a request with such a body in a thread where it may take a while, unless
+    /// there is no body.
+    virtual void run_elsewhere(std::size_t body_bytes, std::function<void()> work) = 0;
     /// Whether a connection ends after the answer that is under way.
     virtual bool draining() const = 0;
     virtual void closed(const Connection& connection) = 0;
@@ -50,6 +51,8 @@ public:
     // Called by the reply to the request under way, in any thread.
     /// Sends bytes of the answer; `last`: there are no more. False if nobody reads them.
     bool output(std::string bytes, bool last);
+    /// Whether the client is gone.
+    bool gone();
     /// `ends`: the connection ends after the answer.
     void set_ends() { ends_ = true; }
     void on_gone(std::function<void()> gone);

@@ -2,7 +2,10 @@
 
 #include "programs/endpoint/net/connection.hpp"
 //
+#include <malloc.h>
+
 #include <algorithm>
+#include <atomic>
 #include <boost/asio/executor_work_guard.hpp>
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/post.hpp>
@@ -19,7 +22,10 @@ namespace {
 
 namespace asio = boost::asio;
 
+/// Of requests with a body.
 constexpr std::size_t handler_threads = 2;
+/// Bytes of a body whose memory is worth giving back to the system.
+constexpr std::size_t large_body = std::size_t{1} << 16;
 /// What the kernel keeps for a client who does not read.
 constexpr int kernel_buffer = 1 << 15;
 /// Before the next attempt, if the system has no descriptor for a connection.
@@ -53,7 +59,7 @@ struct Server::State : ConnectionOwner {
         thread_ = std::thread([this] { io_.run(); });
     }
     ~State() override {
-        workers_.join();  // what they do is short
+        join();  // what they do is short
         asio::post(io_, [this] { stop(); });
         work_.reset();
         thread_.join();
@@ -145,20 +151,33 @@ struct Server::State : ConnectionOwner {
         std::unique_lock lock(mutex_);
         all_closed_.wait(lock, [&] { return connections_.empty(); });
         lock.unlock();
-        workers_.join();  // a client may have gone while his request was handled
+        join();  // a client may have gone while his request was handled
+    }
+
+    void join() {
+        workers_.join();
+        quick_.join();
     }
 
     const ServerOptions& options() const override { return options_; }
     RequestHandler& handler() override { return handler_; }
     bool draining() const override { return draining_; }
-    void run_elsewhere(std::function<void()> work) override {
-        asio::post(workers_, [work = std::move(work)] {
-            try {
-                work();
-                // NOLINTNEXTLINE(bugprone-empty-catch): the reply is destroyed, which closes it
-            } catch (const std::exception&) {
-            }
+    void run_elsewhere(std::size_t body_bytes, std::function<void()> work) override {
+        if (body_bytes == 0) return asio::post(quick_, [work = std::move(work)] { run(work); });
+        ++bodies_;
+        asio::post(workers_, [this, body_bytes, work = std::move(work)]() mutable {
+            run(std::exchange(work, {}));
+            if (body_bytes >= large_body) had_large_body_ = true;
+            // SERVE-8: what many large bodies took would stay with the allocator.
+            if (--bodies_ == 0 && had_large_body_.exchange(false)) ::malloc_trim(0);
         });
+    }
+    static void run(const std::function<void()>& work) {
+        try {
+            work();
+            // NOLINTNEXTLINE(bugprone-empty-catch): the reply is destroyed, which closes it
+        } catch (const std::exception&) {
+        }
     }
     void closed(const Connection& connection) override {
         const std::lock_guard lock(mutex_);
@@ -174,6 +193,9 @@ struct Server::State : ConnectionOwner {
     Tcp::acceptor acceptor_;
     asio::steady_timer pause_;
     asio::thread_pool workers_{handler_threads};
+    std::atomic<std::size_t> bodies_ = 0;  // that workers_ have not handled yet
+    std::atomic<bool> had_large_body_ = false;
+    asio::thread_pool quick_{1};  // of requests without a body, which wait for no prompt
     unsigned short port_ = 0;
     std::atomic<bool> draining_ = false;
     mutable std::mutex mutex_;  // changes of connections_, which is the server's thread's

@@ -35,7 +35,8 @@ struct ServerOptions {
     std::size_t unread = std::size_t{1} << 20;
 };
 
-/// Serves connections in a thread of its own, and has requests handled by two others.
+/// Serves connections in a thread of its own, and has requests handled by two others, those without
+/// a body by a third.
 class Server {
 public:
     /// Listens. The handler outlives the server. Throws BadInput if the address cannot be had, is
