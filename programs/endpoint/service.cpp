@@ -127,14 +127,18 @@ HttpResponse Service::answer(const ApiError& error) {
 }
 
 HttpResponse Service::unreadable(const HttpError& error, const std::string& peer) {
-    if (options_.told) {
-        RequestLine line;
-        line.peer = peer;
-        line.status = error.status();
-        line.whole = true;
-        options_.told(line);
-    }
+    RequestLine line;
+    line.peer = peer;
+    tell(std::move(line), error.status(), true);
     return answer(refused(error.status(), error.what()));
+}
+
+/// Of a request that nobody handles.
+void Service::tell(RequestLine line, unsigned status, bool whole) const {
+    if (!options_.told) return;
+    line.status = status;
+    line.whole = whole;
+    options_.told(line);
 }
 
 RequestLine Service::line_of(const HttpRequest& request) const {
@@ -219,15 +223,14 @@ std::optional<HttpResponse> Service::refusal(const HttpRequest& head) {
         if (error.status == 401 && route != nullptr && route->access == Route::Access::operators) {
             response.fields.emplace_back("WWW-Authenticate", "Basic realm=\"slip\"");
         }
-        if (options_.told) {
-            RequestLine line = line_of(head);
-            line.status = error.status;
-            line.whole = true;
-            options_.told(line);
-        }
+        tell(line_of(head), error.status, true);
         return response;
     }
     return std::nullopt;
+}
+
+void Service::given_up(const HttpRequest& request) {
+    tell(line_of(request), RequestLine::client_gone, false);
 }
 
 void Service::handle(HttpRequest request, std::shared_ptr<Reply> reply) {

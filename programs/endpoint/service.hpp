@@ -52,6 +52,7 @@ public:
 
     std::optional<HttpResponse> refusal(const HttpRequest& head) override;
     HttpResponse unreadable(const HttpError& error, const std::string& peer) override;
+    void given_up(const HttpRequest& request) override;
     void handle(HttpRequest request, std::shared_ptr<Reply> reply) override;
 
 private:
@@ -78,6 +79,7 @@ private:
     void submit(const GenerationOrder& order, bool chat, GenerationRequest generation,
                 const std::shared_ptr<ToldReply>& reply);
     void fit(GenerationRequest& generation) const;
+    void tell(RequestLine line, unsigned status, bool whole) const;
     RequestLine line_of(const HttpRequest& request) const;
     void require_short(const GenerationOrder& order) const;
     std::string tenant_of(const HttpRequest& request) const;

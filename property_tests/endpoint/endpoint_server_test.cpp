@@ -20,7 +20,8 @@ namespace {
 class Handler : public RequestHandler {
 public:
     std::optional<HttpResponse> refusal(const HttpRequest& /*head*/) override { return {}; }
-    HttpResponse unreadable(const HttpError& error) override {
+    void given_up(const HttpRequest& /*request*/) override { ++dropped; }
+    HttpResponse unreadable(const HttpError& error, const std::string& /*peer*/) override {
         return {error.status(), "", "", {}};
     }
     void handle(HttpRequest request, std::shared_ptr<Reply> reply) override {
@@ -33,6 +34,7 @@ public:
     void go_on() { release_.set_value(); }
 
     std::atomic<int> begun = 0;  // of those with a body
+    std::atomic<int> dropped = 0;
 
 private:
     std::promise<void> release_;
@@ -111,6 +113,7 @@ TEST(EndpointServer, SERVE_8_a_client_who_has_gone_meanwhile_is_not_handled) {
     busy.server.drain();
     busy.server.finish();
     EXPECT_EQ(busy.handler.begun, 2);
+    EXPECT_EQ(busy.handler.dropped, 4) << "SERVE-12: of these there are lines as well";
 }
 
 }  // namespace

@@ -200,7 +200,8 @@ void Connection::dispatch() {
     const std::size_t body = asked.body.size();
     owner_.run_elsewhere(body, [self = shared_from_this(), request = std::move(asked),
                                 reply = std::move(reply)]() mutable {
-        if (self->gone()) return;  // while it waited for a thread
+        // While it waited for a thread.
+        if (self->gone()) return self->owner_.handler().given_up(request);
         self->owner_.handler().handle(std::move(request), std::move(reply));
     });
 }

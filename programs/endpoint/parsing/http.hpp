@@ -82,6 +82,8 @@ public:
     virtual std::optional<HttpResponse> refusal(const HttpRequest& head) = 0;
     /// The answer to a request of `peer` that could not be read.
     virtual HttpResponse unreadable(const HttpError& error, const std::string& peer) = 0;
+    /// Sees a request whose client went before handle() was called. Must not wait.
+    virtual void given_up(const HttpRequest& request) = 0;
     /// Answers, now or later. Called by several threads; what it throws closes the connection.
     virtual void handle(HttpRequest request, std::shared_ptr<Reply> reply) = 0;
 };
