@@ -140,6 +140,7 @@ SamplingOptions sampling_of(const Options& options) {
 
 void declare(Options& options) {
     add_model_flags(options);
+    options.group("Conversation");
     options.add(
         "chat-format", "NAME",
         "how the model reads conversations (default: what the template in its files shows)");
@@ -154,13 +155,16 @@ void declare(Options& options) {
 
 int chat(const Arguments& arguments) {
     std::string description =
-        "Answers each line of standard input, with all that was said before in mind. /reset "
+        "Runs on the trusted machine (Charlie). Answers each line of standard input, with all that "
+        "was said before in mind. /reset "
         "forgets "
-        "it,\n/exit or the end of the input ends; Ctrl-C stops an answer. Chat formats: ";
+        "it, /exit or the end of the input ends; Ctrl-C stops an answer. Chat formats: ";
     description += format_names();
     std::string usage = "chat ";
     usage += model_usage;
     Options options(usage, description);
+    options.example(
+        "slip chat --artifact split --david 127.0.0.1:7401 --tls tls/charlie --chat-format llama2");
     declare(options);
     if (!options.parse(arguments)) return 0;
     const SamplingOptions sampling = sampling_of(options);

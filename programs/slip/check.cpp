@@ -262,23 +262,23 @@ void print_json(const std::vector<Report>& reports) {
 }  // namespace
 
 int check(const Arguments& arguments) {
-    Options options(
-        "check PATH... [--plan FILE | --rank K [--blocks A]] [--seal KEYFILE] [--json]",
-        "Looks for everything that is wrong with a checkpoint, with what 'slip split' "
-        "wrote (OUT,\nOUT/charlie, OUT/david), or with what 'slip keys' wrote, and "
-        "changes nothing. Exit status 2 if\nsomething is wrong. Of a checkpoint it says "
-        "what a split would take: hidden, or the paper's with a plan or a rank.");
+    Options options("check PATH... [--plan FILE | --rank K [--blocks A]] [--seal KEYFILE] [--json]",
+                    "Looks for everything that is wrong with a checkpoint, with what 'slip split' "
+                    "wrote (OUT, OUT/charlie, OUT/david), or with what 'slip keys' wrote, and "
+                    "changes nothing. Exit status 2 if something is wrong. Of a checkpoint it says "
+                    "what a split would take: hidden, or the paper's with a plan or a rank.");
+    options.example("slip check models/tinystories-llama split tls");
     options.take_words();
-    add_plan_flags(options);
     options.add(
         "seal", "KEYFILE",
         "the key that 'slip split --seal' sealed an artifact's hints with: also opens them");
     options.add_switch("json", "print one JSON object instead of a table");
+    options.group("Of a checkpoint: the paper's split, instead of hiding the whole model");
+    add_plan_flags(options);
     if (!options.parse(arguments)) return 0;
     const std::vector<std::string> paths = options.words("PATH");
-    if (options.has("plan") || options.has("rank") || options.has("blocks")) {
-        require_plan_flags(options);
-    }
+    require_plan_flags(options);
+    if (!options.has("rank")) options.forbid("blocks", "without --rank");
     std::vector<Report> reports;
     std::size_t bad = 0;
     for (const std::string& path : paths) {

@@ -70,15 +70,18 @@ private:
 }  // namespace
 
 int david(const Arguments& arguments) {
-    Options options("david --artifact OUT/david --listen HOST:PORT --tls TLS/david",
-                    "Serves David's half until SIGTERM, SIGINT or SIGHUP. Prints \"listening on "
-                    "HOST:PORT\" when it is\nready; port 0 takes a free one.");
+    Options options(
+        "david --artifact OUT/david --tls TLS/david [--listen HOST:PORT]",
+        "Runs on the untrusted machine (David): multiplies by his half of a model, "
+        "which hides the weights from him, until SIGTERM, SIGINT or SIGHUP. Prints \"listening on "
+        "HOST:PORT\" when it is ready; port 0 takes a free one.");
+    options.example("slip david --artifact split/david --tls tls/david --listen 0.0.0.0:7401");
     add_serving_flags(options);
     options.add("record", "FILE",
                 "for an audit: keep every masked residue that arrives, for `slip conform view`");
     if (!options.parse(arguments)) return 0;
 
-    parse_endpoint(options.required("listen"), "--listen");
+    where_to_listen(options);
     options.required("tls");
     const David david(options.required("artifact"), serving_options(options));
     const protocol::DavidSession::Tamper tamper = misbehaviour(options);

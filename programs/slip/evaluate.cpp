@@ -121,9 +121,11 @@ int evaluate(const Arguments& arguments) {
         std::string("eval ") + model_usage +
             "\n            (--text FILE | --choices FILE | --images FILE --labels FILE) [--json]",
         "Measures a text's perplexity, the share of multiple-choice questions whose "
-        "right ending is the\nlikeliest (MODEL-12), or the share of images that a "
+        "right ending is the likeliest (MODEL-12), or the share of images that a "
         "convolutional network classifies right\n(CNN-6).");
+    options.example("slip eval --model models/tinystories-llama --text stories.txt");
     add_model_flags(options);
+    options.group("What is measured");
     options.add("text", "FILE", "UTF-8 text");
     options.add("max-tokens", "N", "with --text: only the first N tokens");
     options.add("window", "N", "with --text: tokens seen at once (default: the model's context)");

@@ -11,7 +11,9 @@ namespace slip::tool {
 int forward(const Arguments& arguments) {
     Options options(std::string("forward ") + model_usage + "\n            --ids 1,2,3 [--json]",
                     "Computes the logits of every position of a list of tokens.");
+    options.example("slip forward --artifact split --ids 1,2,3");
     add_model_flags(options);
+    options.group("Tokens");
     options.add("ids", "1,2,3", "token ids, used as they are");
     options.add_switch("json", "print {\"logits\": [[...], ...]}, one row per position");
     if (!options.parse(arguments)) return 0;

@@ -113,14 +113,26 @@ std::vector<TokenId> prompt_of(const Options& options, const LanguageModel& mode
                                        : options.required("prompt"));
 }
 
+/// Without --max-tokens: a model that never ends its text is stopped here.
+constexpr std::size_t most_tokens = 4096;
+
 SamplingOptions sampling_of(const Options& options) {
     SamplingOptions sampling;
-    sampling.max_tokens = options.number("max-tokens", 1, 1U << 24);
+    sampling.max_tokens = options.number_or("max-tokens", most_tokens, 1, 1U << 24);
     sampling.temperature = options.real_or("temperature", 0);
     if (sampling.temperature == 0) options.forbid("seed", "without a --temperature above 0");
     sampling.seed = options.number_or("seed", 0, 0);
     set_choice(options, sampling);
     return sampling;
+}
+
+/// Without --max-tokens the answer ends where the context does, at the latest; the last new token
+/// takes no position of it. A prompt that does not fit is refused where it is computed.
+void fit_into_context(const Options& options, const LanguageModel& model, std::size_t prompt,
+                      SamplingOptions& sampling) {
+    const std::size_t context = model.max_positions();
+    if (options.has("max-tokens") || prompt > context) return;
+    sampling.max_tokens = std::min(sampling.max_tokens, context - prompt + 1);
 }
 
 /// --stop, each time that it stands.
@@ -205,6 +217,7 @@ void print_summary(const LanguageModel& model, const std::string& engine, const 
 
 void declare(Options& options) {
     add_model_flags(options);
+    options.group("Prompt");
     options.add("prompt", "TEXT",
                 "text to continue, after BOS where the family has one before texts; other users "
                 "of this machine can see it in the list of processes");
@@ -212,13 +225,17 @@ void declare(Options& options) {
                 "instead of --prompt: a file with the text, or - for standard input; a newline at "
                 "its end is not part of it");
     options.add("ids", "1,2,3", "instead of --prompt: token ids, used as they are");
-    options.add("max-tokens", "N", "stop after N new tokens, or at EOS");
+    options.group("Answer");
+    options.add("max-tokens", "N",
+                "stop after N new tokens, or at the end of the text (default: there, and at the "
+                "latest after 4096 or where the model's context is full)");
     options.add("temperature", "T", "0, the default: always the likeliest token");
     options.add("seed", "S", "of the random choices of a temperature above 0 (default 0)");
     add_choice_flags(options);
     options.add_list("stop", "TEXT",
                      "end before this text; may be given several times; the ids include what it "
                      "was found in");
+    options.group("Output");
     options.add(
         "log-probabilities", "N",
         "with --json: of each new token, and of the N likeliest in its place; who sees them "
@@ -256,22 +273,27 @@ void generate_json(const Options& options, LanguageModel& model, const std::vect
 }  // namespace
 
 int generate(const Arguments& arguments) {
-    Options options(
-        std::string("generate ") + model_usage +
-            "\n            (--prompt TEXT | --prompt-file FILE | --ids 1,2,3) --max-tokens N",
-        "Generates text. The JSON's seconds and multiplications are Charlie's online "
-        "work, David's, and the\noffline work for masks; with a remote David, "
-        "david_seconds is what Charlie waited for him.");
+    Options options(std::string("generate ") + model_usage +
+                        "\n            (--prompt TEXT | --prompt-file FILE | --ids 1,2,3)\n        "
+                        "    [--max-tokens N]",
+                    "Generates text on the trusted machine (Charlie). The JSON's seconds and "
+                    "multiplications are Charlie's online "
+                    "work, David's, and the offline work for masks; with a remote David, "
+                    "david_seconds is what Charlie waited for him.");
+    options.example(
+        "slip generate --artifact split --david 127.0.0.1:7401 --tls tls/charlie \\\n"
+        "                --prompt \"Once upon a time\"");
     declare(options);
     if (!options.parse(arguments)) return 0;
     require_one_prompt(options);
-    const SamplingOptions sampling = sampling_of(options);
+    SamplingOptions sampling = sampling_of(options);
     const std::size_t ready = options.number_or("ready", 0, 0, 1U << 16);
     const std::string engine = engine_of(options);
     if (engine != "hybrid") options.forbid("ready", "without --engine hybrid");
 
     auto model = open_model<LanguageModel>(options, ready);
     const std::vector<TokenId> prompt = prompt_of(options, model);
+    fit_into_context(options, model, prompt.size(), sampling);
     if (ready > 0) model.wait_for_masks(ready);
 
     if (options.has("json")) {

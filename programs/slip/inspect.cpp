@@ -307,7 +307,9 @@ void print_table(const ArtifactReport& report) {
 
 int inspect(const Arguments& arguments) {
     Options options("inspect --artifact OUT [--model DIR] [--json]",
-                    "Shows what each matrix of an artifact exposes to David and costs Charlie.");
+                    "Shows what each matrix of an artifact exposes to David and costs "
+                    "Charlie\n(trusted); David is the untrusted machine.");
+    options.example("slip inspect --artifact split");
     options.add("artifact", "OUT", "what 'slip split' wrote, with both halves");
     options.add("model", "DIR", "the checkpoint that was split: tells whether it lies on a grid");
     options.add_switch("json", "print one JSON object instead of a table");

@@ -10,8 +10,10 @@ namespace slip::tool {
 int keys(const Arguments& arguments) {
     Options options("keys --out TLS | --renew TLS",
                     "Makes the certificates of one deployment: TLS/ca, TLS/charlie and TLS/david.\n"
-                    "Give each party its own folder and nothing else; keep TLS/ca where no network "
+                    "Give each party its own folder and nothing else: TLS/charlie to the trusted "
+                    "machine, TLS/david to the untrusted one. Keep TLS/ca where no network "
                     "reaches it.");
+    options.example("slip keys --out tls");
     options.add("out", "TLS", "folder to make; it must not exist");
     options.add("renew", "TLS",
                 "folder that was made before: TLS/charlie and TLS/david get new certificates, for "

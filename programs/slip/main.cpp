@@ -9,8 +9,11 @@
 #include <iomanip>
 #include <iostream>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "programs/slip/command.hpp"
+#include "programs/slip/nearest.hpp"
 #include "programs/slip/printable.hpp"
 #include "slip/error.hpp"
 #include "slip/version.hpp"
@@ -24,19 +27,31 @@ struct Command {
     const char* summary;
 };
 
-constexpr std::array commands{
-    Command{"check", check, "look for what is wrong with a checkpoint, an artifact or TLS folders"},
-    Command{"plan", plan, "choose which matrices to split, and at which rank"},
-    Command{"split", split, "split a checkpoint into Charlie's and David's halves"},
-    Command{"keys", keys, "make a deployment's TLS certificates"},
-    Command{"david", david, "serve David's half"},
-    Command{"generate", generate, "generate text"},
-    Command{"chat", chat, "talk to a model at a terminal"},
-    Command{"serve", serve, "answer clients of OpenAI's interface"},
-    Command{"forward", forward, "compute the logits of a list of tokens"},
-    Command{"eval", evaluate, "measure perplexity, or answer multiple-choice questions"},
-    Command{"inspect", inspect, "show what an artifact exposes and costs"},
+/// Commands in the order in which a newcomer needs them.
+struct Group {
+    const char* heading;
+    std::vector<Command> commands;
 };
+
+const std::vector<Group>& groups() {
+    static const std::vector<Group> all{
+        {"Prepare, on the trusted machine (Charlie):",
+         {{"check", check, "look for what is wrong with a checkpoint, an artifact or TLS folders"},
+          {"plan", plan, "choose which matrices to split, and at which rank"},
+          {"split", split, "split a checkpoint into Charlie's and David's halves"},
+          {"keys", keys, "make a deployment's TLS certificates"},
+          {"inspect", inspect, "show what an artifact exposes and costs"}}},
+        {"Run, on the untrusted machine (David):",
+         {{"david", david, "serve David's half, which hides the weights from him"}}},
+        {"Run, on the trusted machine (Charlie):",
+         {{"generate", generate, "generate text"},
+          {"chat", chat, "talk to a model at a terminal"},
+          {"serve", serve, "answer clients of OpenAI's interface"},
+          {"forward", forward, "compute the logits of a list of tokens"},
+          {"eval", evaluate, "measure perplexity, or answer multiple-choice questions"}}},
+    };
+    return all;
+}
 
 /// A program of its own, slip-NAME, so that what only experiments need never enters the product.
 struct ProgramBeside {
@@ -58,14 +73,31 @@ void print_summary(const char* name, const char* summary) {
 
 /// Lists what can be run: a program that does not stand beside this one is no command here.
 void print_help() {
-    std::cout << "usage: slip COMMAND [OPTIONS]\n\nCommands:\n";
-    for (const Command& command : commands) print_summary(command.name, command.summary);
-    for (const ProgramBeside& program : programs_beside) {
-        if (program_beside(program.name)) print_summary(program.name, program.summary);
+    std::cout << "usage: slip COMMAND [OPTIONS]\n\n"
+                 "Runs a language model whose weights stay secret: Charlie, the trusted machine, "
+                 "keeps the secrets;\nDavid, the untrusted one, multiplies.\n";
+    for (const Group& group : groups()) {
+        std::cout << '\n' << group.heading << '\n';
+        for (const Command& command : group.commands) {
+            print_summary(command.name, command.summary);
+        }
     }
-    std::cout << "\n'slip COMMAND --help' shows a command's options. 'slip --version' shows the "
-                 "version.\nExit status: 0 success; 1 failed; 2 usage or bad input.\nNo core file "
-                 "is written, because it would hold secrets, unless SLIP_CORE_FILES=1 is set.\n";
+    const char* heading = "\nStudy:\n";
+    for (const ProgramBeside& program : programs_beside) {
+        if (!program_beside(program.name)) continue;
+        std::cout << std::exchange(heading, "");
+        print_summary(program.name, program.summary);
+    }
+    std::cout
+        << "\nExample:\n"
+           "  $ slip keys --out tls\n"
+           "  $ slip split --model models/tinystories-llama --out split\n"
+           "  $ slip david --artifact split/david --tls tls/david &\n"
+           "  $ slip generate --artifact split --david 127.0.0.1:7401 --tls tls/charlie \\\n"
+           "                  --prompt \"Once upon a time\" --max-tokens 100\n"
+           "\n'slip help COMMAND' shows a command's options. 'slip --version' shows the version.\n"
+           "Exit status: 0 success; 1 failed; 2 usage or bad input.\nNo core file is written, "
+           "because it would hold secrets, unless SLIP_CORE_FILES=1 is set.\n";
 }
 
 void print_version() {
@@ -73,14 +105,29 @@ void print_version() {
               << ", artifact " << SLIP_ARTIFACT_VERSION << ")\n";
 }
 
+/// What can be run here, for who has mistyped it.
+std::vector<std::string> known_names() {
+    std::vector<std::string> names{"help"};
+    for (const Group& group : groups()) {
+        for (const Command& command : group.commands) names.emplace_back(command.name);
+    }
+    for (const ProgramBeside& program : programs_beside) {
+        if (program_beside(program.name)) names.emplace_back(program.name);
+    }
+    return names;
+}
+
 int run(const std::string& name, const Arguments& arguments) {
-    for (const Command& command : commands) {
-        if (name == command.name) return command.run(arguments);
+    for (const Group& group : groups()) {
+        for (const Command& command : group.commands) {
+            if (name == command.name) return command.run(arguments);
+        }
     }
     for (const ProgramBeside& program : programs_beside) {
         if (name == program.name) return run_beside(name, arguments);
     }
-    throw BadInput("there is no command '" + name + "'; 'slip --help' lists them");
+    throw BadInput("there is no command '" + name + "'" + did_you_mean(name, known_names()) +
+                   "; 'slip --help' lists them");
 }
 
 /// THREAT-3: a core file would hold prompts, masks and private keys, and whoever runs as the same
@@ -124,6 +171,17 @@ int run_and_report(const std::string& name, const Arguments& arguments) {
     return 1;
 }
 
+/// `slip help` and `slip help COMMAND`.
+int help(const Arguments& about) {
+    if (about.empty()) {
+        print_help();
+        return 0;
+    }
+    if (about.size() == 1) return run_and_report(about.front(), {"--help"});
+    std::cerr << "slip help: error: expected one command; 'slip --help' lists them\n";
+    return 2;
+}
+
 }  // namespace
 }  // namespace slip::tool
 
@@ -146,5 +204,6 @@ int main(int argc, char** argv) {
         std::cerr << "slip: error: expected a command; 'slip --help' lists them\n";
         return 2;
     }
-    return run_and_report(first, Arguments(all.begin() + 1, all.end()));
+    const Arguments rest(all.begin() + 1, all.end());
+    return first == "help" ? help(rest) : run_and_report(first, rest);
 }

@@ -67,29 +67,36 @@ Kind open_hybrid(const Options& options, std::size_t masks_ready, std::shared_pt
 }  // namespace
 
 void add_model_flags(Options& options) {
-    options.add("model", "DIR", "Hugging Face checkpoint or an ONNX file, for --engine float");
-    options.add("artifact", "OUT", "what 'slip split' wrote, for --engine unsplit and hybrid");
+    options.group("Model");
+    options.add("artifact", "OUT", "what 'slip split' wrote");
+    options.add("model", "DIR",
+                "instead: a Hugging Face checkpoint or an ONNX file, which is run without a split");
+    options.add(
+        "engine", "NAME",
+        "hybrid (the default with --artifact): the protocol; unsplit: the artifact's integer "
+        "model in one place; float (the default with --model): the checkpoint in float32");
     options.add("audit", "DIR",
                 "with --engine unsplit and a hidden split: the folder that 'slip split --audit' "
                 "made, which holds the integer model");
-    options.add("engine", "NAME",
-                "float: the checkpoint in float32; unsplit: the integer model without a protocol; "
-                "hybrid: the protocol (the default with --david)");
-    options.add_list("david", "HOST:PORT",
-                     "with hybrid: the remote David (default: in this process); while he is busy, "
-                     "he is asked again until --timeout has passed; given several times, the next "
-                     "one is asked when one cannot be reached, is busy, or has sent a wrong reply");
-    options.add("tls", "TLS/charlie", "with --david: Charlie's certificates");
+    options.add("seal", "KEYFILE",
+                "with hybrid: the key that 'slip split --seal' sealed the artifact's hints with");
     options.add("mask-memory", "MIB",
                 "with hybrid: memory for masks made ahead of use, where the artifact's set has "
                 "lattice masks (default: six fifths of a block of every group)");
-    options.add("seal", "KEYFILE",
-                "with hybrid: the key that 'slip split --seal' sealed the artifact's hints with");
+    options.group("The untrusted machine (David)");
+    options.add_list("david", "HOST:PORT",
+                     "where 'slip david' listens (default: David is played in this process, which "
+                     "protects nothing); while he is busy, "
+                     "he is asked again until --timeout has passed; given several times, the next "
+                     "one is asked when one cannot be reached, is busy, or has sent a wrong reply");
+    options.add("tls", "TLS/charlie",
+                "with --david: certificates of this machine, the trusted one (Charlie)");
     add_time_limits(options);
 }
 
 std::string engine_of(const Options& options) {
-    return options.has("david") ? options.text_or("engine", "hybrid") : options.required("engine");
+    const bool checkpoint = options.has("model") && !options.has("artifact");
+    return options.text_or("engine", checkpoint ? "float" : "hybrid");
 }
 
 template <class Kind>
@@ -111,6 +118,9 @@ Kind open_model(const Options& options, std::size_t masks_ready, std::shared_ptr
         throw BadInput("--engine '" + engine + "': expected float, unsplit or hybrid");
     }
     options.forbid("model", reason);
+    if (!options.has("artifact")) {
+        throw BadInput("--artifact is missing, or --model for --engine float; see --help");
+    }
     warn_of_readers(options.required("artifact"));
     if (engine == "unsplit") {
         return open_unsplit<Kind>(options.required("artifact"), options.text_or("audit", ""));

@@ -13,8 +13,7 @@ namespace slip::tool {
 
 /// The usage line's part and the flags of MODEL.
 inline constexpr const char* model_usage =
-    "(--model DIR --engine float | --artifact OUT --engine unsplit|hybrid\n"
-    "            [--david HOST:PORT]... [--tls TLS/charlie])";
+    "(--artifact OUT [--david HOST:PORT]... [--tls TLS/charlie] | --model DIR)";
 void add_model_flags(Options& options);
 
 /// Opens what the flags name as the kind that the command works on. `masks_ready`: masks per group
@@ -25,7 +24,7 @@ template <class Kind>
 Kind open_model(const Options& options, std::size_t masks_ready = 0,
                 std::shared_ptr<Davids> davids = nullptr);
 
-/// --engine; hybrid if --david stands alone.
+/// --engine; without it float with --model, and hybrid otherwise.
 std::string engine_of(const Options& options);
 
 /// Throws BadInput, naming the flag that needs it, unless the model has a tokenizer.

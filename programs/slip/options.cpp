@@ -1,11 +1,14 @@
 #include "programs/slip/options.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <iostream>
+#include <sstream>
 #include <string_view>
 #include <utility>
 
+#include "programs/slip/nearest.hpp"
 #include "slip/error.hpp"
 
 namespace slip::tool {
@@ -26,28 +29,56 @@ std::optional<T> parse_number(std::string_view text) {
 /// Under which the words stand among the values. No user can write it as a flag.
 constexpr const char* words_name = "=";
 
+/// The text in lines of at most `width` columns.
+std::string in_lines(const std::string& text, std::size_t width) {
+    std::string lines;
+    std::size_t column = 0;
+    std::istringstream words(text);
+    for (std::string word; words >> word; column += word.size()) {
+        if (column > 0) {
+            const bool fits = column + 1 + word.size() <= width;
+            lines += fits ? ' ' : '\n';
+            column = fits ? column + 1 : 0;
+        }
+        lines += word;
+    }
+    return lines;
+}
+
+/// Of the help: the width of a line, and the least room for what explains a flag.
+constexpr unsigned help_width = 100;
+constexpr unsigned help_column = 60;
+
 std::string flag(const char* name) { return std::string("--") + name; }
 
 }  // namespace
 
 Options::Options(std::string usage, std::string description)
-    : usage_(std::move(usage)), description_(std::move(description)), flags_("Options", 100, 60) {}
+    : usage_(std::move(usage)), description_(std::move(description)) {
+    group("Options");
+}
+
+void Options::group(const char* heading) { groups_.emplace_back(heading, help_width, help_column); }
 
 void Options::add(const char* name, const char* value_name, const char* help) {
-    flags_.add_options()(name, po::value<std::string>()->value_name(value_name), help);
+    groups_.back().add_options()(name, po::value<std::string>()->value_name(value_name), help);
 }
 
 void Options::add_list(const char* name, const char* value_name, const char* help) {
-    flags_.add_options()(
+    groups_.back().add_options()(
         name, po::value<std::vector<std::string>>()->value_name(value_name)->composing(), help);
 }
 
-void Options::add_switch(const char* name, const char* help) { flags_.add_options()(name, help); }
+void Options::add_switch(const char* name, const char* help) {
+    groups_.back().add_options()(name, help);
+}
 
 bool Options::parse(const Arguments& arguments) {
+    if (groups_.size() > 1) group("Help");
     add_switch("help", "show this help");
     po::options_description all;
-    all.add(flags_).add_options()(words_name, po::value<std::vector<std::string>>());
+    for (const po::options_description& group : groups_) all.add(group);
+    all.add_options()(words_name, po::value<std::vector<std::string>>());
     po::positional_options_description positional;
     if (takes_words_) positional.add(words_name, -1);
     const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
@@ -60,12 +91,36 @@ bool Options::parse(const Arguments& arguments) {
                   values_);
     } catch (const po::too_many_positional_options_error&) {
         throw BadInput("expected only flags, which begin with --; see --help");
+    } catch (const po::unknown_option& error) {
+        const std::string given = error.get_option_name();
+        const std::string name = given.substr(0, given.find('='));
+        throw BadInput("there is no flag " + name + meant_by(name) + "; see --help");
     } catch (const po::error& error) {
         throw BadInput(std::string(error.what()) + "; see --help");
     }
     if (!has("help")) return true;
-    std::cout << "usage: slip " << usage_ << "\n\n" << description_ << "\n\n" << flags_;
+    print_help();
     return false;
+}
+
+void Options::print_help() const {
+    po::options_description shown("", help_width, help_column);
+    for (const po::options_description& group : groups_) {
+        if (!group.options().empty()) shown.add(group);
+    }
+    std::cout << "usage: slip " << usage_ << "\n\n"
+              << in_lines(description_, help_width) << "\n"
+              << shown;
+    if (!example_.empty()) std::cout << "\nExample:\n  " << example_ << '\n';
+}
+
+std::string Options::meant_by(const std::string& flag) const {
+    std::vector<std::string> known;
+    for (const po::options_description& group : groups_) {
+        for (const auto& option : group.options()) known.push_back(option->long_name());
+    }
+    return did_you_mean(flag.substr(std::min(flag.find_first_not_of('-'), flag.size())), known,
+                        "--");
 }
 
 std::vector<std::string> Options::words(const char* what) const {

@@ -4,9 +4,11 @@
 #include <boost/program_options.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "optimized/base/model_shape.hpp"
@@ -17,8 +19,14 @@ namespace slip::tool {
 /// A command's flags. Declare them, parse, then ask.
 class Options {
 public:
-    /// `usage` is what follows "usage: slip "; `description` says what the command does.
+    /// `usage` is what follows "usage: slip "; `description` says what the command does,
+    /// in one paragraph without line breaks.
     Options(std::string usage, std::string description);
+
+    /// The flags that are added from now on stand under this heading in the help.
+    void group(const char* heading);
+    /// A command line that does something useful as it is, for the help.
+    void example(std::string command) { example_ = std::move(command); }
 
     /// A flag with a value, shown as `value_name` in the help.
     void add(const char* name, const char* value_name, const char* help);
@@ -30,7 +38,8 @@ public:
     void take_words() { takes_words_ = true; }
 
     /// Returns false after printing the help that --help asked for. Throws BadInput for a flag that
-    /// does not exist, stands twice or lacks its value, and for a word where none is taken.
+    /// does not exist, with the one that may have been meant; for one that stands twice or lacks
+    /// its value, and for a word where none is taken.
     bool parse(const Arguments& arguments);
 
     /// In their order. Throws BadInput, naming `what` was expected, if there is none.
@@ -59,9 +68,14 @@ public:
     void forbid(const char* name, const std::string& reason) const;
 
 private:
+    void print_help() const;
+    /// "; did you mean" for a flag that does not exist, as the user wrote it.
+    std::string meant_by(const std::string& flag) const;
+
     std::string usage_;
     std::string description_;
-    boost::program_options::options_description flags_;
+    std::string example_;
+    std::deque<boost::program_options::options_description> groups_;  // they cannot be moved
     boost::program_options::variables_map values_;
     bool takes_words_ = false;
 };

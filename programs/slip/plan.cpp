@@ -187,9 +187,12 @@ int plan(const Arguments& arguments) {
         "plan --model DIR|FILE.onnx (--offload X | --leakage X | --as-uniform K)\n"
         "            [--text FILE] [--json]",
         "Measures a checkpoint and says which of its blocks' matrices to split, at which rank, so "
-        "that the\nleast leaks for the work that it costs Charlie (DECO-12), beside the plan with "
-        "one rank everywhere.\nNothing is trained. Give a text: the singular values alone are a "
+        "that the least leaks for the work that it costs Charlie (DECO-12), beside the plan with "
+        "one rank everywhere. Nothing is trained. Give a text: the singular values alone are a "
         "poor guide.");
+    options.example(
+        "slip plan --model models/tinystories-llama --offload 0.9 --text stories.txt --json "
+        ">plan.json");
     options.add("model", "DIR", "as for 'slip split'");
     options.add("offload", "X", "leave David at least this share of the linear multiplications");
     options.add("leakage", "X",

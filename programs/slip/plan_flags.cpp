@@ -1,5 +1,6 @@
 #include "programs/slip/plan_flags.hpp"
 
+#include <algorithm>
 #include <cstdint>
 #include <iostream>
 #include <iterator>
@@ -21,6 +22,12 @@ Plan read_plan_of(const std::string& file) {
     return artifact::plan_from_json(importing::parse_json(text, origin), origin);
 }
 
+/// Rank 0 would leave David the whole model, as a plan without a layer would.
+std::size_t rank_of(const Options& options) {
+    constexpr std::uint64_t otherwise = 16;
+    return options.number_or("rank", otherwise, 1, largest_rank);
+}
+
 }  // namespace
 
 void add_plan_flags(Options& options) {
@@ -28,7 +35,10 @@ void add_plan_flags(Options& options) {
         "plan", "FILE",
         "JSON list of triplets [block, layer_type, K], as 'slip plan' makes it; null: no block; "
         "-: standard input");
-    options.add("rank", "K", "instead of a plan: K for every linear layer of the blocks");
+    options.add(
+        "rank", "K",
+        "instead of a plan: K, at least 1, for every linear layer of the blocks (default 16 "
+        "with --set paper or paper-lattice)");
     options.add("blocks", "A", "with --rank: only the first and the last A blocks");
 }
 
@@ -36,10 +46,8 @@ void require_plan_flags(const Options& options) {
     if (options.has("plan")) {
         options.forbid("rank", "beside --plan");
         options.forbid("blocks", "beside --plan");
-    } else if (!options.has("rank")) {
-        throw BadInput("--plan or --rank is missing; see --help");
     }
-    options.number_or("rank", 0, 0, largest_rank);
+    rank_of(options);
     options.number_or("blocks", 1, 1);
 }
 
@@ -47,15 +55,17 @@ Plan plan_of(const Options& options, const std::filesystem::path& model) {
     if (options.has("plan")) {
         const std::string file = options.required("plan");
         Plan plan = read_plan_of(file);
-        if (plan.empty()) {
+        const auto whole = [](const PlanTriplet& triplet) { return triplet.rank == 0; };
+        if (std::all_of(plan.begin(), plan.end(), whole)) {
             throw BadInput((file == "-" ? "standard input" : file) +
-                           ": names no layer, so David would hold the whole model");
+                           ": names no layer with a rank above 0, so David would hold the whole "
+                           "model");
         }
         return plan;
     }
     std::optional<std::size_t> first_and_last;
     if (options.has("blocks")) first_and_last = options.number("blocks", 1);
-    return uniform_plan(model, options.number("rank", 0, largest_rank), first_and_last);
+    return uniform_plan(model, rank_of(options), first_and_last);
 }
 
 }  // namespace slip::tool

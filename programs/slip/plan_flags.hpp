@@ -14,10 +14,11 @@ inline constexpr std::uint64_t largest_rank = std::uint64_t{1} << 20;  // PARAM-
 /// Declares --plan, --rank and --blocks.
 void add_plan_flags(Options& options);
 
-/// Throws BadInput unless the flags are --plan, or --rank with or without --blocks. Opens no file.
+/// Throws BadInput for --rank or --blocks beside --plan, and for wrong numbers. Opens no file.
 void require_plan_flags(const Options& options);
 
-/// What the flags say for the checkpoint `model`. Throws BadInput for a plan that names no layer.
+/// What the flags say for the checkpoint `model`. Throws BadInput for a plan that leaves
+/// him all of it.
 Plan plan_of(const Options& options, const std::filesystem::path& model);
 
 }  // namespace slip::tool

@@ -86,8 +86,10 @@ EventLog::Fields fields_of(const endpoint::RequestLine& line) {
 }
 
 void declare_http(Options& options) {
+    options.group("Clients");
     options.add("listen", "HOST:PORT",
-                "where clients connect; an address that other machines reach needs --api-keys, "
+                "where clients connect (default 127.0.0.1:8080); an address that other machines "
+                "reach needs --api-keys, "
                 "--https-cert and --https-key");
     options.add("https-cert", "FILE", "TLS for clients: the server's certificate chain, PEM");
     options.add("https-key", "FILE", "its private key, PEM");
@@ -115,6 +117,7 @@ void declare_http(Options& options) {
 }
 
 void declare_answers(Options& options) {
+    options.group("Answers");
     options.add("model-name", "NAME",
                 "what clients call the model (default: the last part of --artifact or --model)");
     options.add(
@@ -398,18 +401,22 @@ void end_at_once(Stopping& stopping) {
 }  // namespace
 
 int serve(const Arguments& arguments) {
-    Options options(std::string("serve ") + model_usage + " --listen HOST:PORT",
-                    "Answers clients of OpenAI's interface: /v1/models, /v1/completions, "
-                    "/v1/chat/completions; /health,\n/metrics for Prometheus, and a page at /. "
-                    "Prints \"listening on HOST:PORT\" before the model is loaded;\nport 0 takes "
+    Options options(std::string("serve ") + model_usage + "\n            [--listen HOST:PORT]",
+                    "Answers clients of OpenAI's interface, on the trusted machine (Charlie): "
+                    "/v1/models, /v1/completions, "
+                    "/v1/chat/completions; /health, /metrics for Prometheus, and a page at /. "
+                    "Prints \"listening on HOST:PORT\" before the model is loaded; port 0 takes "
                     "a free one. SIGTERM, SIGINT or SIGHUP: what was begun is answered first; a "
-                    "second one\nends that.");
+                    "second one ends that.");
+    options.example(
+        "slip serve --artifact split --david 127.0.0.1:7401 --tls tls/charlie --chat-format "
+        "llama2");
     add_model_flags(options);
     declare_http(options);
     declare_answers(options);
     if (!options.parse(arguments)) return 0;
 
-    const Endpoint listen = parse_endpoint(options.required("listen"), "--listen");
+    const Endpoint listen = parse_endpoint(options.text_or("listen", "127.0.0.1:8080"), "--listen");
     kernels::active();  // a wrong SLIP_KERNELS is refused before anyone connects
     const sigset_t signals = block_stop_signals();
     Stopping stopping;

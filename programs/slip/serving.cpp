@@ -37,8 +37,11 @@ EventLog::Fields fields_of(const std::string& line) {
 
 void add_serving_flags(Options& options) {
     options.add("artifact", "OUT/david", "David's half; a folder with Charlie's is refused");
-    options.add("listen", "HOST:PORT", "where Charlie connects");
-    options.add("tls", "TLS/david", "his certificates");
+    options.add("listen", "HOST:PORT",
+                "where the trusted machine (Charlie) connects (default 127.0.0.1:7401, which this "
+                "machine alone reaches)");
+    options.add("tls", "TLS/david", "certificates of this machine, the untrusted one (David)");
+    options.group("Limits and speed");
     options.add("max-sessions", "N", "sessions at one time (default 16)");
     options.add(
         "threads", "N",
@@ -48,8 +51,13 @@ void add_serving_flags(Options& options) {
                        "multiply on the first NVIDIA GPU, of compute capability 8.0 or later");
     add_time_limits(options);
     add_log_flags(options);
+    options.group("Audits and demonstrations");
     options.add("misbehave", "flip",
                 "change one residue of each session's first reply, to show that Charlie notices");
+}
+
+Endpoint where_to_listen(const Options& options) {
+    return parse_endpoint(options.text_or("listen", "127.0.0.1:7401"), "--listen");
 }
 
 DavidOptions serving_options(const Options& options) {
@@ -77,7 +85,7 @@ void NotedRefusal::require_not_refused() const {
 
 void serve_until_signal(const Options& options, const sigset_t& signals, TlsServer::Serve serve,
                         const std::function<void(TlsServer&)>& on_server) {
-    const Endpoint endpoint = parse_endpoint(options.required("listen"), "--listen");
+    const Endpoint endpoint = where_to_listen(options);
     EventLog log("david", log_format(options));
     TlsServer server(endpoint, options.required("tls"), serving_options(options), std::move(serve),
                      [&](const std::string& line) { log.tell_limited(fields_of(line)); });

@@ -17,7 +17,9 @@ namespace slip::tool {
 /// Declares --artifact, --listen, --tls, --max-sessions, --threads, --gpu, --timeout, --patience
 /// and --misbehave.
 void add_serving_flags(Options& options);
-/// What they say. Throws BadInput, naming the flag.
+/// --listen, or a port of the loopback device.
+Endpoint where_to_listen(const Options& options);
+/// What the others say. Throws BadInput, naming the flag.
 DavidOptions serving_options(const Options& options);
 
 /// The demonstration of a dishonest David: the first byte of the reply to the first message, of

@@ -30,19 +30,21 @@ void declare(Options& options) {
                 "Hugging Face checkpoint: config.json, model.safetensors; or FILE.onnx, a "
                 "convolutional network that is a chain of layers");
     options.add("out", "OUT", "folder to make; it must not exist");
-    add_plan_flags(options);
-    options.add("attention", "NAME",
-                "fused (the default): one round for Q, K and V; paper: the order of the "
-                "paper's figure");
     const std::string sets = "of parameters: one of " + artifact::layout::names_of_sets() +
                              "; the default is hidden, or paper-lattice with --plan or --rank";
     options.add("set", "NAME", sets.c_str());
+    options.group("The paper's split, instead of hiding the whole model");
+    add_plan_flags(options);
     options.add("strategy", "NAME",
                 "lsc (the default), rcs, norm, random or fms: what Charlie keeps of a matrix");
+    options.add("seed", "HEX", "with rcs and random: 64 digits; drawn afresh if absent");
     options.add_switch("accept-grid",
                        "also split matrices of a few bits per weight, although David's half then "
                        "determines what is hidden of them");
-    options.add("seed", "HEX", "with rcs and random: 64 digits; drawn afresh if absent");
+    options.group("What is written, and how");
+    options.add("attention", "NAME",
+                "fused (the default): one round for Q, K and V; paper: the order of the "
+                "paper's figure");
     options.add("audit", "DIR",
                 "with a hidden split: a folder to make for the owner's own copy of the integer "
                 "model, which --engine unsplit runs");
@@ -118,13 +120,13 @@ void tell_what_is_exposed(const std::filesystem::path& out) {
             ++whole[member.at("layer_type").get<std::string>()];
         }
     }
-    std::cerr << "slip split: " << (exposed == matrices ? "warning" : "note") << ": David holds "
-              << exposed << " of " << matrices << " matrices whole, up to row scales";
+    std::cerr << "slip split: note: David holds " << exposed << " of " << matrices
+              << " matrices whole, up to row scales";
     const char* before = ": ";
     for (const auto& [layer_type, count] : whole) {
         std::cerr << std::exchange(before, ", ") << count << ' ' << printable(layer_type);
     }
-    std::cerr << (exposed == matrices ? "; nothing is protected\n" : "\n");
+    std::cerr << '\n';
 }
 
 /// HIDE-1: hiding adds ell rows to each product, and does not pay where a group has fewer.
@@ -198,10 +200,13 @@ void write_split(const std::filesystem::path& model, SplitOptions options) {
 int split(const Arguments& arguments) {
     Options options(
         "split --model DIR|FILE.onnx --out OUT [--plan FILE | --rank K [--blocks A]] [--set NAME]",
-        "Splits a checkpoint into OUT/charlie, which stays secret, and OUT/david, which David may "
-        "have.\nBy default the whole model is hidden from him; with a plan or a rank it is the "
-        "paper's split, of\nwhich Charlie keeps a part. Nothing is left behind if it fails; if it "
-        "is killed, the same command\ngoes on where it was.");
+        "Splits a checkpoint into OUT/charlie, which stays secret on the trusted machine "
+        "(Charlie), "
+        "and OUT/david, which the untrusted one (David) may have. By default the whole model is "
+        "hidden from him; with a plan or a rank it is the "
+        "paper's split, of which Charlie keeps a part. Nothing is left behind if it fails; if it "
+        "is killed, the same command goes on where it was.");
+    options.example("slip split --model models/tinystories-llama --out split");
     declare(options);
     if (!options.parse(arguments)) return 0;
     const std::filesystem::path model = options.required("model");

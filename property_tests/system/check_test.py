@@ -103,7 +103,7 @@ class CheckCheckpoint(Checked, SystemTest):
         self.assertIn("error", result.stdout)
         self.assertIn("q_proj", result.stdout)
         self.refused("check", model, "--plan", plan, "--rank", "3", says=["--rank"])
-        self.refused("check", model, "--blocks", "3", says=["--rank is missing"])
+        self.refused("check", model, "--blocks", "3", says=["--blocks has no meaning without --rank"])
 
     def test_the_bundled_model(self):
         (report,) = self.check(TINYSTORIES)

@@ -8,13 +8,13 @@ import xml.etree.ElementTree
 
 from slip_system import BUILD, LIMIT_S, ROOT, TINYSTORIES, SystemTest, run, write_checkpoint
 
-COMMANDS = ["check", "plan", "split", "keys", "david", "generate", "chat", "serve",
-            "forward", "eval", "inspect"]
+COMMANDS = ["check", "plan", "split", "keys", "inspect", "david", "generate", "chat", "serve",
+            "forward", "eval"]
 
 
 def listed(overview):
     """The commands that `slip --help` lists."""
-    return re.findall(r"^ +([\w-]+)", overview, re.MULTILINE)
+    return re.findall(r"^ +(\w[\w-]*)", overview, re.MULTILINE)
 
 
 class Help(SystemTest):
@@ -22,6 +22,9 @@ class Help(SystemTest):
         for command in COMMANDS:
             text = self.slip(command, "--help").stdout
             self.assertTrue(text.startswith(f"usage: slip {command} "), text)
+            self.assertRegex(text, rf"\nExample:\n  slip {command} ")
+            self.assertEqual(self.slip("help", command).stdout, text)
+            self.assertLessEqual(max(map(len, text.splitlines())), 101)
         self.assertIn("misbehave", self.slip("david", "--help").stdout)
 
     def test_every_command_that_is_listed_can_be_run(self):
@@ -29,6 +32,24 @@ class Help(SystemTest):
         self.assertEqual(commands[:len(COMMANDS)], COMMANDS)
         for command in commands:
             self.assertIn("usage: slip", self.slip(command, "--help").stdout, command)
+
+    def test_help_is_a_command_too(self):
+        self.assertEqual(self.slip("help").stdout, self.slip("--help").stdout)
+        self.slip("help", "splitt", status=2, says=["'splitt'; did you mean split?"])
+        self.slip("help", "split", "keys", status=2, says=["one command"])
+
+    def test_flags_stand_in_groups_and_a_newcomer_learns_whom_to_trust(self):
+        text = self.slip("generate", "--help").stdout
+        headings = re.findall(r"^([^ \n].*):$", text, re.MULTILINE)
+        self.assertEqual(headings, ["Model", "The untrusted machine (David)", "Prompt", "Answer", "Output",
+                                    "Help", "Example"])
+        overview = self.slip("--help").stdout
+        for text, says in [(overview, "Charlie, the trusted machine"), (overview, "David, the untrusted one"),
+                           (self.slip("david", "--help").stdout, "untrusted machine (David)"),
+                           (self.slip("keys", "--help").stdout, "TLS/charlie to the trusted machine"),
+                           (self.slip("split", "--help").stdout, "trusted machine (Charlie)"),
+                           (self.slip("serve", "--help").stdout, "trusted machine (Charlie)")]:
+            self.assertIn(says, " ".join(text.split()))
 
     def test_an_installed_program_lists_what_is_installed(self):
         subprocess.run(["cmake", "--install", BUILD, "--prefix", self.folder, "--component",
@@ -91,7 +112,11 @@ class Prompts(SystemTest):
 
 class WrongFlags(SystemTest):
     def test_CONV_4_a_command_that_does_not_exist(self):
-        self.refused("splitt", says=["'splitt'", "slip --help"])
+        for name, meant in [("splitt", "split"), ("geneate", "generate"), ("sreve", "serve"),
+                            ("gen", "generate"), ("hepl", "help")]:
+            self.refused(name, says=[f"'{name}'; did you mean {meant}?", "slip --help"])
+        for name in ["x", "ch", "translate", "y" * 10000]:  # 'ch' may be check or chat
+            self.assertNotIn("did you mean", self.refused(name).stderr)
         self.assertEqual(run("slip").returncode, 2)
         self.assertEqual(run("slip", "--model", "x").returncode, 2)
 
@@ -105,11 +130,13 @@ class WrongFlags(SystemTest):
         self.refused("split", says=["--model"])
         self.refused("split", "--model", "m", says=["--out"])
         self.refused("keys", says=["--out"])
-        self.refused("keys", "--oops", "x", says=["--oops"])
+        self.refused("keys", "--oops", "x", says=["there is no flag --oops; see"])
+        self.refused("keys", "--ot", "x", says=["there is no flag --ot; did you mean --out?"])
+        self.refused("generate", "--max-token=5", says=["--max-token; did you mean --max-tokens?"])
+        self.refused("chat", "--temprature", "1", says=["did you mean --temperature?"])
         self.refused("keys", "--out", says=["--out"])
         self.refused("keys", "tls", says=["only flags"])
         self.refused("keys", "--out", "a", "--out", "b", says=["--out"])
-        self.refused(*generate, "--ids", "1", says=["--max-tokens"])
         self.refused(*generate, "--max-tokens", "5", says=["--prompt", "--ids"])
         self.refused(*generate, "--max-tokens", "0", "--ids", "1", says=["--max-tokens '0'"])
         self.refused(*generate, "--max-tokens", "-1", "--ids", "1", says=["--max-tokens '-1'"])
@@ -122,7 +149,7 @@ class WrongFlags(SystemTest):
     def test_CONV_4_flags_that_do_not_fit_together(self):
         tail = ["--ids", "1", "--max-tokens", "1"]
         self.refused("generate", "--engine", "fast", *tail, says=["--engine 'fast'"])
-        self.refused("generate", *tail, says=["--engine"])
+        self.refused("generate", *tail, says=["--artifact is missing, or --model"])
         self.refused("generate", "--engine", "float", "--artifact", "a", *tail, says=["--artifact"])
         self.refused("generate", "--engine", "float", *tail, says=["--model"])
         self.refused("generate", "--engine", "hybrid", "--model", "m", *tail, says=["--model"])
@@ -147,7 +174,8 @@ class WrongFlags(SystemTest):
                      says=["--blocks", "--plan"])
         self.refused("split", "--model", "m", "--out", "o", "--blocks", "1",
                      says=["--blocks", "--set hidden"])
-        self.refused("split", "--model", "m", "--out", "o", "--set", "paper", says=["--plan", "--rank"])
+        for command in [["split", "--out", "o", "--model"], ["check"]]:
+            self.refused(*command, "m", "--rank", "0", says=["--rank '0': expected a whole number, from 1"])
         self.refused("split", "--model", "m", "--out", "o", "--rank", "x", says=["--rank 'x'"])
 
     def test_CONV_4_kernels_that_do_not_exist(self):
@@ -202,6 +230,18 @@ class SmallModel(SystemTest):
         self.assertEqual(list(unsplit), keys)
         for key in keys[5:-1]:
             self.assertEqual(unsplit[key], 0, key)
+
+    def test_the_engine_and_the_end_of_the_text_need_no_flag(self):
+        def ids(*flags):
+            return json.loads(self.slip("generate", *flags, "--ids", "1,5,9", "--json").stdout)
+        in_float = ids("--model", self.model)
+        self.assertEqual(in_float["engine"], "float")
+        self.assertEqual(in_float["ids"], ids(*self.float, "--max-tokens", "30")["ids"])
+        self.assertEqual(len(in_float["ids"]), 30)  # the context has 32 positions, and the last id takes none
+        hybrid = ids("--artifact", self.artifact)
+        self.assertEqual(hybrid["engine"], "hybrid")
+        self.assertEqual(hybrid["ids"], ids(*self.unsplit)["ids"])
+        self.refused("generate", *self.float, "--ids", ",".join(["1"] * 33), says=["max_position_embeddings"])
 
     def test_sampling_repeats_under_a_seed(self):
         tail = ["--ids", "1", "--max-tokens", "25", "--temperature", "1.5", "--json"]

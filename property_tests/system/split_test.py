@@ -94,8 +94,23 @@ class Split(SystemTest):
         self.assertIn("note: David holds 1 of 15 matrices whole, up to row scales: 1 lm_head\n", some)
         self.assertIn("not used: notes.json\n", some)
         self.assertTrue(some.endswith(f"next: slip inspect --artifact {self.folder}/some\n"), some)
-        self.assertIn("warning: David holds 15 of 15 matrices whole", self.split("none", "--rank",
-                                                                                 "0").stderr)
+
+    def test_DECO_6_a_plan_that_leaves_david_everything_is_refused(self):
+        plan = self.folder / "plan.json"
+        self.addCleanup(plan.unlink)
+        plan.write_text('[[0, "q_proj", 0], [null, "lm_head", 0]]')
+        for flags in [["--rank", "0"], ["--rank", "0", "--blocks", "1"], ["--plan", plan]]:
+            self.refused("split", "--model", self.model, "--out", self.folder / "out", *flags,
+                         says=["plan.json: names no layer" if plan in flags else "--rank '0'"])
+        plan.write_text('[[0, "q_proj", 1], [null, "lm_head", 0]]')
+        self.split("one", "--plan", plan)
+        self.assertEqual(sum(self.ranks("one").values()), 1)
+
+    def test_DECO_6_the_papers_split_has_a_rank_by_default(self):
+        self.split("default", "--set", "paper-lattice")
+        self.split("named", "--rank", "16")
+        self.assertEqual(self.ranks("default"), self.ranks("named"))
+        self.assertGreater(self.ranks("default")[1, "down_proj"], 0)
 
     def test_THREAT_2_an_artifact_that_others_may_read(self):
         self.split("read", "--rank", "2")
