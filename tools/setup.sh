@@ -2,7 +2,7 @@
 # shellcheck shell=bash disable=SC2034  # lists of packages are for who sources this
 
 build_packages="g++ cmake ninja-build libboost-dev libboost-program-options-dev libeigen3-dev
-  libssl-dev nlohmann-json3-dev libsentencepiece-dev libpcre2-dev libutf8proc-dev libntl-dev libgmp-dev
+  libssl-dev nlohmann-json3-dev libsentencepiece-dev libpcre2-dev libutf8proc-dev libedit-dev libntl-dev libgmp-dev
   python3"
 test_packages="libgtest-dev librapidcheck-dev clang-format flake8 shellcheck openssl curl g++-aarch64-linux-gnu qemu-user
   coq libcoq-mathcomp-ssreflect libcoq-mathcomp-algebra ocaml-nox

@@ -20,6 +20,16 @@ const char* name_of(ChatMessage::Role role) {
     throw BadInput("a message has no known role");
 }
 
+/// "chatml, gemma, ... or phi3".
+std::string any_format() {
+    const std::vector<std::string> names = importing::chat_formats();
+    std::string text = names.front();
+    for (std::size_t i = 1; i < names.size(); ++i) {
+        text += (i + 1 < names.size() ? ", " : " or ") + names[i];
+    }
+    return text;
+}
+
 void require_order(std::span<const ChatMessage> messages) {
     using Role = ChatMessage::Role;
     const std::size_t first = !messages.empty() && messages.front().role == Role::system ? 1 : 0;
@@ -41,9 +51,11 @@ ChatFormat::ChatFormat(const LanguageModel& model, const std::string& name)
     if (name_.empty()) {
         const auto shown = importing::chat_format_of(state.files->directory());
         if (!shown) {
-            throw BadInput(state.files->directory().string() +
-                           ": shows no chat format: expected a chat_template in "
-                           "tokenizer_config.json that is known, or the name of a format");
+            throw BadInput(
+                state.files->directory().string() +
+                ": shows no chat format: expected a chat_template in "
+                "tokenizer_config.json that is known, or the name of a format (--chat-format): " +
+                any_format());
         }
         name_ = *shown;
     }

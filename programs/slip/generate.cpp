@@ -113,9 +113,6 @@ std::vector<TokenId> prompt_of(const Options& options, const LanguageModel& mode
                                        : options.required("prompt"));
 }
 
-/// Without --max-tokens: a model that never ends its text is stopped here.
-constexpr std::size_t most_tokens = 4096;
-
 SamplingOptions sampling_of(const Options& options) {
     SamplingOptions sampling;
     sampling.max_tokens = options.number_or("max-tokens", most_tokens, 1, 1U << 24);

@@ -6,6 +6,9 @@
 
 namespace slip::tool {
 
+/// Without --max-tokens: a model that never ends its text is stopped here.
+inline constexpr std::size_t most_tokens = 4096;
+
 /// --top-k and its like.
 void add_choice_flags(Options& options);
 

@@ -7,6 +7,7 @@ import os
 import pty
 import select
 import shutil
+import signal
 import struct
 import subprocess
 import termios
@@ -70,13 +71,16 @@ class Choices(SystemTest):
 class Chat(SystemTest):
     FLAGS = ("--chat-format", "llama2", "--temperature", "0", "--max-tokens", "12")
 
-    def said(self, lines, *flags):
-        """The answers to lines that come through a pipe."""
+    def chat(self, lines, *flags):
         result = subprocess.run([BUILD / "slip", "chat", *MODEL, *self.FLAGS, *flags], text=True,
                                 input="".join(line + "\n" for line in lines), capture_output=True,
                                 timeout=LIMIT_S)
         self.assertEqual(result.returncode, 0, result.stderr)
-        return result.stdout.splitlines()
+        return result
+
+    def said(self, lines, *flags):
+        """The answers to lines that come through a pipe."""
+        return self.chat(lines, *flags).stdout.splitlines()
 
     def test_MODEL_18_a_conversation_remembers_until_it_is_reset(self):
         first = self.said(["Hello"])
@@ -88,7 +92,7 @@ class Chat(SystemTest):
         self.assertNotEqual(self.said(["Hello"], "--system", "A cat ran."), first)
 
     def test_MODEL_18_the_format_must_be_shown_or_named(self):
-        self.refused("chat", *MODEL, says=["chat_template"])
+        self.refused("chat", *MODEL, says=["chat_template", "--chat-format", "chatml", "phi3"])
         self.refused("chat", *MODEL, "--chat-format", "alpaca", says=["alpaca", "chatml"])
         self.refused("chat", *MODEL, "--chat-format", "gemma", says=["<end_of_turn>"])
 
@@ -105,43 +109,144 @@ class Chat(SystemTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertNotEqual(result.stdout, "")
 
-    def test_interrupts_stop_the_answer_and_not_the_program(self):
-        terminal, program_side = pty.openpty()
-        program = subprocess.Popen([BUILD / "slip", "chat", *MODEL, "--chat-format", "llama2",
-                                    "--max-tokens", "400", "--temperature", "5"],
-                                   stdin=program_side, stdout=program_side, stderr=program_side,
-                                   start_new_session=True,
-                                   preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
-        self.addCleanup(program.wait)
-        self.addCleanup(program.kill)
+    def test_what_begins_with_a_slash_is_never_sent(self):
+        first = self.said(["Hello"])
+        for line in ["/rest", "/", "/usr/bin", "/exit now"]:
+            result = self.chat(["Hello", line, "/reset", "Hello"])
+            self.assertEqual(result.stdout.splitlines(), first * 2)
+            self.assertIn(f"There is no command '{line}'", result.stderr)
+        self.assertIn("did you mean /reset?", self.chat(["/rest"]).stderr)
+        self.assertNotEqual(self.said([" /reset"]), [])
+        shown = self.said(["/help"])
+        self.assertTrue(any("/reset" in line for line in shown), shown)
+
+    def test_a_full_context_forgets_the_oldest_turns_and_says_so_once(self):
+        model = self.folder / "short"
+        shutil.copytree(TINYSTORIES, model)
+        config = json.loads((model / "config.json").read_text())
+        config["max_position_embeddings"] = 96
+        (model / "config.json").write_text(json.dumps(config))
+        flags = ["chat", "--model", model, *self.FLAGS]
+
+        def chat(*lines):
+            result = subprocess.run([BUILD / "slip", *map(str, flags)], capture_output=True, text=True,
+                                    input="".join(f"{line}\n" for line in lines), timeout=LIMIT_S)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            return result
+        names = ("Tom", "Lily", "Ben", "Max", "Sue")
+        full = chat(*(f"Tell me about {name} and the {name} tree." for name in names))
+        self.assertEqual(full.stderr.count("oldest turns are forgotten"), 1, full.stderr)
+        long = chat("once upon a time " * 40, "Hello")
+        self.assertIn("does not fit the model's context of 96 tokens", long.stderr)
+        hello = chat("Hello")
+        self.assertEqual((long.stdout, hello.stderr), (hello.stdout, ""))
+
+
+class AtATerminal(SystemTest):
+    """A terminal of xterm's kind that a test types at."""
+
+    def begin(self, *flags, model=TINYSTORIES):
+        self.terminal, program_side = pty.openpty()
+        self.addCleanup(os.close, self.terminal)
+        command = [BUILD / "slip", "chat", "--model", model, "--chat-format", "llama2", *flags]
+        self.program = subprocess.Popen(command,
+                                        stdin=program_side, stdout=program_side, stderr=program_side,
+                                        start_new_session=True, env=os.environ | {"TERM": "xterm"},
+                                        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        self.addCleanup(self.program.wait)
+        self.addCleanup(self.program.kill)
         os.close(program_side)
+        self.unread = ""
 
-        unread = ""
+    def until(self, text, seconds=60):
+        """Reads up to this text; returns what came before it."""
+        end = time.monotonic() + seconds
+        while text not in self.unread and time.monotonic() < end:
+            if select.select([self.terminal], [], [], 0.1)[0]:
+                self.unread += os.read(self.terminal, 4096).decode(errors="replace")
+        self.assertIn(text, self.unread)
+        before, self.unread = self.unread.split(text, 1)
+        return before
 
-        def until(text, seconds=60):
-            """Reads up to this text."""
-            nonlocal unread
-            end = time.monotonic() + seconds
-            while text not in unread and time.monotonic() < end:
-                if select.select([terminal], [], [], 0.1)[0]:
-                    unread += os.read(terminal, 4096).decode(errors="replace")
-            self.assertIn(text, unread)
-            unread = unread.split(text, 1)[1]
+    def prompt(self):
+        """Reads up to the prompt; returns what came before it, when keys go to the editor."""
+        before = self.until("> ")
+        while termios.tcgetattr(self.terminal)[3] & termios.ICANON:
+            self.assertIsNone(self.program.poll())
+            time.sleep(0.01)
+        return before
 
-        until("> ")
-        os.write(terminal, b"Tell me a story\n")
-        until("story\r\n")
-        until(" ")
-        os.write(terminal, b"\x03")
-        until("(stopped)")
-        until("> ")
-        os.write(terminal, b"half a line")
-        until("half a line")
-        os.write(terminal, b"\x03")
-        until("> ")
-        os.write(terminal, b"/exit\n")
-        self.assertEqual(program.wait(30), 0)
-        os.close(terminal)
+    def interrupt(self):
+        """What the terminal does at Ctrl-C, but that it would also throw away what it has not shown yet."""
+        os.killpg(self.program.pid, signal.SIGINT)
+
+    def type(self, keys):
+        os.write(self.terminal, keys.encode())
+
+    def leave(self):
+        self.type("/exit\n")
+        self.assertEqual(self.program.wait(30), 0)
+
+    def test_a_newcomer_is_greeted(self):
+        self.begin()
+        greeting = self.prompt()
+        for text in ["trusted one (Charlie)", "chat format llama2", "engine float", "/help"]:
+            self.assertIn(text, greeting)
+        self.type("/hlep\n")
+        self.until("did you mean /help?")
+        self.prompt()
+        self.type("/help\n")
+        self.until("/reset")
+        self.type("\x04")  # Ctrl-D
+        self.assertEqual(self.program.wait(30), 0)
+
+    def test_interrupts_stop_the_answer_and_not_the_program(self):
+        long = self.folder / "long"  # of an answer that repeats itself for more than a minute
+        shutil.copytree(TINYSTORIES, long)
+        self.addCleanup(shutil.rmtree, long)
+        config = json.loads((long / "config.json").read_text()) | {"max_position_embeddings": 32768}
+        (long / "config.json").write_text(json.dumps(config))
+        self.begin("--max-tokens", "30000", "--temperature", "0", model=long)
+        self.prompt()
+        self.type("Tell me a story\n")
+        self.until("story\r\n")
+        self.until(" ")
+        self.interrupt()
+        self.until("(stopped)")
+        self.prompt()
+        self.type("half a line")
+        self.until("half a line")
+        self.interrupt()
+        self.prompt()
+        self.leave()
+
+    def test_lines_are_edited_and_remembered_in_memory_alone(self):
+        """A line is a command that does not exist, so that what was typed is shown as the program read it."""
+        self.begin()
+        self.prompt()
+        self.type("/bxar\x1b[D\x1b[D\x7fl\u00e9\n")  # left twice, backspace, two letters
+        self.until("no command '/bl\u00e9ar'")
+        self.prompt()
+        self.type("\x1b[A\x7f\n")  # the line before, without its end
+        self.until("no command '/bl\u00e9a'")
+        self.prompt()
+        self.leave()
+        self.assertEqual(list(self.folder.iterdir()), [])
+
+    def test_a_history_that_was_asked_for_is_private(self):
+        file = self.folder / "history"
+        self.addCleanup(file.unlink)
+        for number, keys in enumerate(["/one\n", "\x1b[A\x1b[A\n"]):  # then the line before /exit
+            self.begin("--history", str(file))
+            self.prompt()
+            self.type(keys)
+            self.until("no command '/one'")
+            self.prompt()
+            self.leave()
+            self.assertEqual(file.stat().st_mode & 0o777, 0o600)
+            self.assertEqual(sorted(file.read_text().splitlines()), sorted(["/exit", "/one"] * (number + 1)))
+        self.refused("chat", *MODEL, "--history", file,
+                     says=["--history has no meaning where no terminal is"])
 
 
 if __name__ == "__main__":
