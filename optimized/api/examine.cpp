@@ -106,11 +106,19 @@ void examine_writers(const fs::path& folder, Findings& findings) {
     }
 }
 
+/// Of a file; 0 if there is none.
+std::size_t bytes_of(const fs::path& file) {
+    std::error_code absent;
+    const std::uintmax_t size = fs::file_size(file, absent);
+    return absent ? 0 : static_cast<std::size_t>(size);
+}
+
 /// Whoever loads a model examines a hint when a product of it is wrong.
 void examine_hints(const artifact::CharlieArtifact& charlie, bool with_key, Findings& findings) {
     for (std::size_t g = 0; g < charlie.groups().size(); ++g) {
         if (!layout::has_lattice_masks(charlie.set(), charlie.groups()[g])) continue;
         findings.examine([&] { charlie.require_hint(g); });
+        findings.passed(bytes_of(charlie.directory() / layout::masks) / charlie.groups().size());
     }
     if (!charlie.sealed()) return;
     findings.note(charlie.directory().string() + ": the hints are sealed" +
@@ -122,11 +130,12 @@ std::optional<artifact::CharlieArtifact> open_charlies_half(const fs::path& out,
                                                             Findings& findings) {
     const fs::path folder = out / layout::charlie_folder;
     std::optional<artifact::CharlieArtifact> charlie;
-    if (!findings.examine([&] { charlie.emplace(out, seal); })) {
+    if (!findings.examine([&] { charlie.emplace(out, seal, artifact::Readers::anyone); })) {
         findings.examine([&] { artifact::require_digests(folder); });
         return charlie;
     }
     note_set(folder, charlie->set(), findings);
+    findings.passed(bytes_of(folder / layout::charlie_weights));
     findings.examine([&] { require_groups_of_graph(*charlie); });
     examine_hints(*charlie, !seal.empty(), findings);
     if (charlie->set().lattice) {  // loading left out the digest of the file of hints
@@ -148,10 +157,7 @@ std::optional<artifact::CharlieArtifact> open_charlies_half(const fs::path& out,
 std::optional<artifact::CharlieArtifact> examine_charlie(const fs::path& out, const fs::path& seal,
                                                          Findings& findings) {
     const fs::path folder = out / layout::charlie_folder;
-    if (others_may_read(folder)) {
-        findings.error(folder.string() +
-                       ": other users may read it, and it holds secrets: chmod -R go= on it");
-    }
+    findings.examine([&] { artifact::require_owner_alone(folder); });
     examine_writers(folder, findings);
     return open_charlies_half(out, seal, findings);
 }
@@ -161,6 +167,7 @@ std::optional<artifact::DavidArtifact> examine_david(const fs::path& folder, Fin
     examine_writers(folder, findings);
     if (!findings.examine([&] { david.emplace(folder); })) return david;
     note_set(folder, david->set(), findings);
+    findings.passed(bytes_of(folder / layout::david_weights));
     findings.note(folder.string() + ": SHA-256 " + layout::to_hex(david->digest()));
     note_sizes(folder, findings);
     return david;
@@ -168,7 +175,8 @@ std::optional<artifact::DavidArtifact> examine_david(const fs::path& folder, Fin
 
 /// INTEG-2 of a hidden split; z W' (MASK-10) takes the integer model, which no half shows.
 void require_hidden_companions(const artifact::CharlieArtifact& charlie,
-                               const artifact::DavidArtifact& david, Findings& findings) {
+                               const artifact::DavidArtifact& david, std::size_t bytes_per_group,
+                               Findings& findings) {
     const base::CheckSecret secret = charlie.check_secret();
     const kernels::OffloadedWeights weights = david.weights();
     std::unique_ptr<splitting::PublicOfWidth> common;  // of the last width
@@ -180,6 +188,7 @@ void require_hidden_companions(const artifact::CharlieArtifact& charlie,
                                                                 hidden.cols());
         }
         const auto expected = splitting::hidden_companion(*common, hidden, secret.seed);
+        findings.passed(bytes_per_group);
         if (std::ranges::equal(secret.companions[g], expected.span())) continue;
         findings.error(charlie.check_file().string() + ": tensor " + layout::group_tensor(g) +
                        ": is not what its seed and David's half give; split the model again");
@@ -189,11 +198,13 @@ void require_hidden_companions(const artifact::CharlieArtifact& charlie,
 /// INTEG-2, MASK-10: check.safetensors holds what David's half and its seed give. A wrong one would
 /// make Charlie reject an honest David.
 void require_companions(const artifact::CharlieArtifact& charlie,
-                        const artifact::DavidArtifact& david, Findings& findings) {
+                        const artifact::DavidArtifact& david, std::size_t bytes_per_group,
+                        Findings& findings) {
     const base::CheckSecret secret = charlie.check_secret();
     const std::size_t planes = charlie.set().planes;
     const kernels::OffloadedWeights weights = david.weights();
     for (std::size_t g = 0; g < weights.size(); ++g) {
+        findings.passed(bytes_per_group);
         const auto w = protocol::draw_combinations(secret.seed, planes, weights[g].rows());
         const auto expected = protocol::companion(w, weights[g], planes);
         const auto require_equal = [&](std::span<const std::uint8_t> found,
@@ -233,6 +244,7 @@ void examine_parameters(const Checkpoint& checkpoint, const std::vector<GroupSha
                 checkpoint.floats(name, elements);  // throws, and says why
             } else {
                 require_finite(found->second);
+                findings.passed(found->second.bytes.size());
             }
         });
         checkpoint.forget_pages();
@@ -267,6 +279,7 @@ void examine_matrices(const Checkpoint& checkpoint, const std::vector<GroupShape
         const auto found = checkpoint.tensors().find(name);
         if (found == checkpoint.tensors().end()) continue;  // was found to be absent
         findings.examine([&] { require_finite(found->second); });
+        findings.passed(found->second.bytes.size());
         checkpoint.forget_pages();
     }
 }
@@ -276,10 +289,12 @@ void examine_artifact(const fs::path& out, Findings& findings, const fs::path& s
     const auto david = examine_david(out / layout::david_folder, findings);
     if (charlie && david &&
         findings.examine([&] { artifact::require_same_split(*charlie, *david); })) {
+        const std::size_t bytes_per_group =
+            bytes_of(out / layout::david_folder / layout::david_weights) / charlie->groups().size();
         if (charlie->set().hides_weights) {
-            require_hidden_companions(*charlie, *david, findings);
+            require_hidden_companions(*charlie, *david, bytes_per_group, findings);
         } else {
-            require_companions(*charlie, *david, findings);
+            require_companions(*charlie, *david, bytes_per_group, findings);
         }
     }
 }
@@ -304,19 +319,6 @@ void examine_charlies_half(const fs::path& folder, Findings& findings, const fs:
 
 void examine_davids_half(const fs::path& folder, Findings& findings) {
     examine_david(folder, findings);
-}
-
-bool others_may_read(const fs::path& charlies_half) {
-    std::error_code absent;
-    const auto open_to = [&](const fs::path& path, fs::perms others) {
-        const fs::perms mode = fs::status(path, absent).permissions();
-        return !absent && (mode & others) != fs::perms::none;
-    };
-    constexpr fs::perms read = fs::perms::group_read | fs::perms::others_read;
-    return open_to(charlies_half, fs::perms::group_exec | fs::perms::others_exec) &&
-           (open_to(charlies_half / layout::charlie_weights, read) ||
-            open_to(charlies_half / layout::check_secret, read) ||
-            open_to(charlies_half / layout::masks, read));
 }
 
 }  // namespace slip::api

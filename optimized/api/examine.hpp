@@ -37,8 +37,4 @@ void examine_charlies_half(const std::filesystem::path& folder, base::Findings& 
 /// OUT/david alone.
 void examine_davids_half(const std::filesystem::path& folder, base::Findings& findings);
 
-/// THREAT-2: whether users other than the owner may read the secrets of OUT/charlie. Absent files
-/// are nobody's.
-bool others_may_read(const std::filesystem::path& charlies_half);
-
 }  // namespace slip::api

@@ -523,9 +523,19 @@ CharlieDescription parse_charlie_description(std::string_view text,
     return description;
 }
 
+namespace {
+
+/// The folder, before anything in it is opened.
+std::filesystem::path examined(std::filesystem::path folder, Readers readers) {
+    if (readers == Readers::owner_alone) require_owner_alone(folder);
+    return folder;
+}
+
+}  // namespace
+
 CharlieArtifact::CharlieArtifact(const std::filesystem::path& directory,
-                                 const std::filesystem::path& seal)
-    : directory_(directory / layout::charlie_folder),
+                                 const std::filesystem::path& seal, Readers readers)
+    : directory_(examined(directory / layout::charlie_folder, readers)),
       file_(directory_ / layout::charlie_weights),
       description_(read_description(directory_ / layout::charlie_description)),
       check_(directory_ / layout::check_secret) {
@@ -703,7 +713,7 @@ void CharlieArtifact::open_keys() {
 }
 
 AuditArtifact::AuditArtifact(const std::filesystem::path& directory, const CharlieArtifact& charlie)
-    : file_(directory / layout::audit) {
+    : file_(examined(directory, Readers::owner_alone) / layout::audit) {
     const auto* digest = elements_of<std::uint8_t>(file_, layout::audit_digest, DType::u8,
                                                    {charlie.david_digest().size()});
     if (!std::ranges::equal(std::span(digest, charlie.david_digest().size()),

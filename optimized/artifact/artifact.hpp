@@ -34,6 +34,7 @@
 
 #include "optimized/artifact/integer_model.hpp"
 #include "optimized/artifact/plan.hpp"
+#include "optimized/artifact/readers.hpp"
 #include "optimized/artifact/seal.hpp"
 #include "optimized/base/check_secret.hpp"
 #include "optimized/base/cnn_config.hpp"
@@ -134,9 +135,11 @@ public:
     /// do not match, or a file that is not the one that was written; of masks.safetensors,
     /// require_hint() finds out. Whether groups() is what config() implies is for the
     /// caller, who has the graph. `seal` is the file of the key that hints are sealed with
-    /// (MODEL-20), or empty; BadInput too if nothing is sealed, or with another key.
+    /// (MODEL-20), or empty; BadInput too if nothing is sealed, or with another key, and where
+    /// `readers` are refused (THREAT-2).
     explicit CharlieArtifact(const std::filesystem::path& directory,
-                             const std::filesystem::path& seal = {});
+                             const std::filesystem::path& seal = {},
+                             Readers readers = Readers::owner_alone);
 
     /// The convolutional network that the artifact is of; null for a language model.
     const base::CnnConfig* network() const { return network_ ? &*network_ : nullptr; }
@@ -205,7 +208,7 @@ private:
 class AuditArtifact {
 public:
     /// `directory` is what the split wrote for the audit. Throws BadInput, naming the file, unless
-    /// it is of the split that `charlie` is of.
+    /// it is of the split that `charlie` is of, and if other users may read it (THREAT-2).
     AuditArtifact(const std::filesystem::path& directory, const CharlieArtifact& charlie);
 
     /// The stacked W' of a group. A view of the file's bytes.

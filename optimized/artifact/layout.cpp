@@ -50,7 +50,9 @@ Sha256 Sha256Stream::finish() {
 }
 
 Sha256 sha256_of_file(const std::filesystem::path& path) {
-    if (std::filesystem::is_empty(path)) return sha256({});  // cannot be mapped
+    std::error_code no_regular_file;
+    const bool empty = std::filesystem::file_size(path, no_regular_file) == 0;
+    if (empty && !no_regular_file) return sha256({});  // cannot be mapped
     const base::MappedFile file(path);
     Sha256Stream stream;
     constexpr std::size_t piece = std::size_t{1} << 26;

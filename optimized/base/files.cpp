@@ -44,8 +44,8 @@ private:
     int descriptor_;
 };
 
-/// Opens for reading and returns the size. The type is checked on the open file, so that nobody can
-/// swap it in between; O_NONBLOCK keeps a FIFO from hanging the program before it is refused.
+/// Opens for reading and returns the size. The type is checked on the open file too, so that nobody
+/// can swap it in between; O_NONBLOCK keeps a FIFO from hanging the program before it is refused.
 std::size_t open_regular(const std::filesystem::path& path, const Descriptor& file) {
     if (file.get() < 0) fail_with_reason(path, "cannot be opened");
     struct stat status {};
@@ -54,7 +54,12 @@ std::size_t open_regular(const std::filesystem::path& path, const Descriptor& fi
     return static_cast<std::size_t>(status.st_size);
 }
 
+/// What is no regular file is not opened: a device may do something about it.
 int open_for_reading(const std::filesystem::path& path) {
+    struct stat status {};
+    if (::stat(path.c_str(), &status) == 0 && !S_ISREG(status.st_mode)) {
+        fail(path, "is not a regular file");
+    }
     return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 }
 

@@ -1,6 +1,8 @@
 // What an examination finds: all of it, where a loader stops at the first thing that is wrong.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -31,6 +33,11 @@ public:
         }
         add(Finding::Level::error, std::move(text));
     }
+    /// Whoever waits learns through `see` how many bytes have been looked at since the last call.
+    void on_progress(std::function<void(std::size_t)> see) { see_ = std::move(see); }
+    void passed(std::size_t bytes) const {
+        if (see_) see_(bytes);
+    }
     /// Runs one step. False, with an error found, if it throws BadInput.
     template <class Step>
     bool examine(const Step& step) {
@@ -55,6 +62,7 @@ private:
     void add(Finding::Level level, std::string text) { all_.push_back({level, std::move(text)}); }
 
     std::vector<Finding> all_;
+    std::function<void(std::size_t)> see_;
 };
 
 }  // namespace slip::base

@@ -5,6 +5,7 @@
 #include <initializer_list>
 #include <iomanip>
 #include <iostream>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -24,6 +25,7 @@
 #include "programs/slip/options.hpp"
 #include "programs/slip/plan_flags.hpp"
 #include "programs/slip/printable.hpp"
+#include "programs/slip/progress.hpp"
 #include "slip/error.hpp"
 
 namespace slip::tool {
@@ -172,10 +174,59 @@ void examine_checkpoint(const Options& options, Report& report) {
     });
 }
 
+std::size_t size_of(const fs::path& file) {
+    std::error_code absent;
+    const std::uintmax_t size = fs::file_size(file, absent);
+    return absent ? 0 : static_cast<std::size_t>(size);
+}
+
+/// What a loader reads of the weights; those of David are also multiplied where Charlie's half can
+/// tell what must come out.
+std::size_t bytes_to_examine(const fs::path& path, Kind kind) {
+    const auto charlies = [](const fs::path& half) {
+        return size_of(half / layout::charlie_weights) + size_of(half / layout::masks);
+    };
+    switch (kind) {
+        case Kind::artifact:
+            return charlies(path / layout::charlie_folder) +
+                   2 * size_of(path / layout::david_folder / layout::david_weights);
+        case Kind::charlies_half:
+            return charlies(path);
+        case Kind::davids_half:
+            return size_of(path / layout::david_weights);
+        case Kind::checkpoint:
+            break;
+        default:
+            return 0;
+    }
+    if (!fs::is_directory(path)) return size_of(path);
+    std::size_t bytes = 0;
+    for (const auto& entry : fs::directory_iterator(path)) {
+        if (entry.path().extension() == ".safetensors") bytes += size_of(entry.path());
+    }
+    return bytes;
+}
+
+/// Says on standard error how far it is, as soon as it has lasted a second. The sizes are known
+/// before anything is read.
+void show_progress(Report& report) {
+    constexpr std::size_t megabyte = 1000000;
+    const std::size_t total = bytes_to_examine(report.path, report.kind);
+    const auto progress =
+        std::make_shared<Progress>("slip check: " + printable(report.path) + ": megabytes");
+    report.findings.on_progress([progress, total, done = std::size_t{0}](std::size_t more) mutable {
+        done = std::min(done + more, total);
+        progress->update(
+            done / megabyte, total / megabyte,
+            static_cast<double>(done) / static_cast<double>(std::max<std::size_t>(total, 1)));
+    });
+}
+
 Report examine(const Options& options, const std::string& path) {
     Report report;
     report.path = path;
     report.kind = kind_of(path);
+    show_progress(report);
     switch (report.kind) {
         case Kind::checkpoint:
             examine_checkpoint(options, report);
@@ -197,6 +248,7 @@ Report examine(const Options& options, const std::string& path) {
                                   ": expected a checkpoint, what 'slip split' wrote, or what 'slip "
                                   "keys' wrote");
     }
+    report.findings.on_progress({});  // a terminal's line is empty again
     return report;
 }
 

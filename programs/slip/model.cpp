@@ -1,12 +1,10 @@
 #include "programs/slip/model.hpp"
 
 #include <chrono>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <utility>
 
-#include "optimized/api/examine.hpp"
 #include "programs/slip/printable.hpp"
 #include "programs/slip/tls_flags.hpp"
 #include "slip/charlie.hpp"
@@ -18,14 +16,6 @@ namespace {
 
 /// Flags that mean something beside --david only.
 constexpr const char* remote_flags[] = {"tls", "timeout", "patience"};
-
-/// THREAT-2: Charlie's half is its owner's. A copy may have lost that, and still works.
-void warn_of_readers(const std::filesystem::path& artifact) {
-    const std::filesystem::path folder = artifact / "charlie";
-    if (!api::others_may_read(folder)) return;
-    std::cerr << "slip: warning: other users may read " << printable(folder.string())
-              << ", which holds secrets: chmod -R go= on it\n";
-}
 
 void tell_busy(const Endpoint& david, const TimeLimits& limits) {
     std::cerr << "slip: note: David at " << printable(describe(david))
@@ -54,7 +44,10 @@ Kind open_hybrid(const Options& options, std::size_t masks_ready, std::shared_pt
         for (const char* name : remote_flags) options.forbid(name, "without --david");
         return open_charlie_in_process<Kind>(artifact, charlie);
     }
-    if (!options.has("tls")) throw BadInput("--david needs --tls, the folder TLS/charlie");
+    if (!options.has("tls"))
+        throw BadInput(
+            "--david needs --tls, the folder TLS/charlie that 'slip keys' wrote for this machine, "
+            "the trusted one");
     if (!davids) {
         const TimeLimits limits = time_limits(options);
         davids = std::make_shared<Davids>(options, limits);
@@ -121,7 +114,6 @@ Kind open_model(const Options& options, std::size_t masks_ready, std::shared_ptr
     if (!options.has("artifact")) {
         throw BadInput("--artifact is missing, or --model for --engine float; see --help");
     }
-    warn_of_readers(options.required("artifact"));
     if (engine == "unsplit") {
         return open_unsplit<Kind>(options.required("artifact"), options.text_or("audit", ""));
     }

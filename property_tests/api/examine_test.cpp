@@ -112,9 +112,27 @@ TEST(Examine, MODEL_7_a_changed_hint_is_found_whatever_the_digest_of_its_file) {
 TEST(Examine, THREAT_2_a_check_secret_that_others_may_read_is_found) {
     const Split split;
     std::filesystem::permissions(split.out() / "charlie", std::filesystem::perms(0711));
-    EXPECT_FALSE(api::others_may_read(split.out() / "charlie"));
+    EXPECT_EQ(errors_of(split), std::vector<std::string>{});
     std::filesystem::permissions(split.check_file(), std::filesystem::perms(0644));
-    EXPECT_TRUE(api::others_may_read(split.out() / "charlie"));
+    const std::vector<std::string> errors = errors_of(split);
+    ASSERT_EQ(errors.size(), 1U);  // and all else was looked at
+    EXPECT_NE(errors.front().find("charlie: other users may read it"), std::string::npos);
+}
+
+TEST(Examine, progress_counts_what_is_read) {
+    const Split split;
+    std::size_t passed = 0;
+    base::Findings findings;
+    findings.on_progress([&](std::size_t bytes) { passed += bytes; });
+    api::examine_artifact(split.out(), findings);
+    const auto size_of = [&](const char* half, const char* file) {
+        return std::filesystem::file_size(split.out() / half / file);
+    };
+    const std::size_t expected = size_of("charlie", layout::charlie_weights) +
+                                 size_of("charlie", layout::masks) +
+                                 2 * size_of("david", layout::david_weights);
+    EXPECT_LE(passed, expected);
+    EXPECT_GT(passed, expected - expected / 8);  // groups are counted as equal, rounded down
 }
 
 }  // namespace

@@ -16,7 +16,9 @@ namespace slip::answers {
 inline void write_files(const std::filesystem::path& folder, const Json& files) {
     for (const auto& [name, hex] : files.items()) {
         const Bytes bytes = bytes_of(hex);
-        std::filesystem::create_directories((folder / name).parent_path());
+        const std::filesystem::path half = (folder / name).parent_path();
+        std::filesystem::create_directories(half);
+        std::filesystem::permissions(half, std::filesystem::perms::owner_all);  // THREAT-2
         std::ofstream file(folder / name, std::ios::binary);
         file.write(reinterpret_cast<const char*>(bytes.data()),
                    static_cast<std::streamsize>(bytes.size()));

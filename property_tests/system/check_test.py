@@ -52,6 +52,47 @@ def change_byte(path, offset):
     path.write_bytes(data)
 
 
+class CheckOddFiles(Checked, SystemTest):
+    """What a folder of files from elsewhere can hold in the place of files."""
+
+    def test_fifos_and_devices_are_refused_and_not_waited_for(self):
+        model = write_checkpoint(self.folder / "model")
+        out, tls = self.folder / "out", self.folder / "tls"
+        self.slip("split", "--model", model, "--rank", "3", "--out", out)
+        self.slip("keys", "--out", tls)
+        files = [*model.iterdir(), *(out / "charlie").iterdir(), *(out / "david").iterdir(),
+                 *(tls / "charlie").iterdir(), *(tls / "david").iterdir()]
+        self.assertGreater(len(files), 12)
+        roots = [model, out, tls]
+        for path in files:
+            (root,) = [each for each in roots if each in path.parents]
+            for odd in [os.mkfifo, lambda at: at.symlink_to("/dev/zero"), lambda at: at.mkdir()]:
+                kept = path.with_name("kept")
+                path.rename(kept)
+                odd(path)
+                errors = " ".join(self.errors(root))
+                self.assertRegex(errors, f"{path}: (is not a regular file|other users may use this)")
+                path.rmdir() if path.is_dir() else path.unlink()
+                kept.rename(path)
+        self.check(*roots)
+
+    def test_paths_that_are_no_files(self):
+        for name, odd in [("f.gguf", os.mkfifo), ("z.onnx", lambda at: at.symlink_to("/dev/zero"))]:
+            path = self.folder / name
+            odd(path)
+            self.assert_found(path, "is not a regular file")
+        for path in ["/dev/zero", "/dev", self.folder / "absent"]:
+            self.assert_found(path, "expected a checkpoint")
+
+    def test_sizes_are_looked_at_first(self):
+        model = self.folder / "large"
+        shutil.copytree(TINYSTORIES, model)
+        os.truncate(model / "tokenizer.model", 1 << 35)  # has no blocks on the disk
+        self.assert_found(model, "tokenizer.model: is longer than")
+        os.truncate(model / "config.json", 1 << 40)
+        self.assert_found(model, "config.json: is longer than")
+
+
 class CheckCheckpoint(Checked, SystemTest):
     def test_one_that_is_right_and_what_its_split_takes(self):
         model = write_checkpoint(self.folder / "right")

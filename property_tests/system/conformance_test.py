@@ -450,7 +450,9 @@ class Networks(Deployed, SystemTest):
                          [unsplit["classes"][:5], unsplit["logits"][:5]])
 
     def test_MODEL_7_the_shipped_artifact_runs_both_ways(self):
-        artifact = CONFORMANCE / "vectors/artifact"
+        artifact = self.folder / "shipped"
+        shutil.copytree(CONFORMANCE / "vectors/artifact", artifact)
+        (artifact / "charlie").chmod(0o700)  # a repository does not keep modes
         images = cnn_test.write_images(self.folder / "small", 3, 4, 3)
         measure = ["eval", "--artifact", artifact, *images, "--json", "--logits", "--engine"]
         unsplit = json.loads(self.slip(*measure, "unsplit").stdout)

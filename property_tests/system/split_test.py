@@ -5,6 +5,7 @@ import os
 import pathlib
 import random
 import stat
+import subprocess
 import tempfile
 import unittest
 
@@ -120,11 +121,34 @@ class Split(SystemTest):
         weights.chmod(0o644)
         self.assertEqual(self.slip(*command).stderr, "")  # in a folder that nobody else can enter
         weights.parent.chmod(0o755)
-        self.slip(*command, says=["warning: other users may read", "read/charlie"])
+        says = ["read/charlie: other users may read it", f"chmod -R go= {weights.parent}'"]
+        artifact = ["--artifact", self.folder / "read"]
+        for engine in ["unsplit", "hybrid"]:
+            self.refused("forward", *artifact, "--engine", engine, "--ids", "1", says=says)
+        self.refused("generate", *artifact, "--ids", "1", says=says)
+        self.refused("inspect", *artifact, says=says)
+        self.assertIn(says[0], self.slip("check", self.folder / "read", status=2).stdout)
         weights.chmod(0o600)
         self.assertEqual(self.slip(*command).stderr, "")
-        (weights.parent / "check.safetensors").chmod(0o640)  # as secret as the factors
-        self.slip(*command, says=["warning: other users may read", "read/charlie"])
+        for mode in [0o604, 0o640]:  # as secret as the factors
+            (weights.parent / "check.safetensors").chmod(mode)
+            if mode == 0o604 or os.geteuid() != 0:
+                self.refused(*command, says=says)
+            else:  # a container's secret, which belongs to root and which a group may read
+                self.assertEqual(self.slip(*command).stderr, "")
+        subprocess.run(["chmod", "-R", "go=", weights.parent], check=True)
+        self.assertEqual(self.slip(*command).stderr, "")
+
+    def test_THREAT_2_an_audit_that_others_may_read(self):
+        audit = self.folder / "audit"
+        self.addCleanup(self.remove, "audit")
+        self.split("hidden", "--audit", audit)
+        command = ["forward", "--artifact", self.folder / "hidden", "--engine", "unsplit", "--audit", audit,
+                   "--ids", "1"]
+        self.slip(*command)
+        audit.chmod(0o755)
+        (audit / "audit.safetensors").chmod(0o644)
+        self.refused(*command, says=["audit: other users may read it"])
 
     def test_DECO_6_rank_blocks_and_plans(self):
         self.split("all", "--rank", "2")
