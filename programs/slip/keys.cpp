@@ -30,7 +30,8 @@ int keys(const Arguments& arguments) {
     if (!options.has("out")) throw BadInput("--out or --renew is missing; see --help");
     const std::string out = options.required("out");
     make_keys(out);
-    std::cout << "wrote " << out << "/ca, " << out << "/charlie and " << out << "/david\n";
+    std::cout << "wrote " << out << "/ca (for nobody's machine), " << out
+              << "/charlie (for the trusted one) and " << out << "/david (for the untrusted one)\n";
     return 0;
 }
 

@@ -43,6 +43,9 @@ class Help(SystemTest):
         headings = re.findall(r"^([^ \n].*):$", text, re.MULTILINE)
         self.assertEqual(headings, ["Model", "The untrusted machine (David)", "Prompt", "Answer", "Output",
                                     "Help", "Example"])
+        wrote = self.slip("keys", "--out", self.folder / "tls").stdout
+        self.assertIn("tls/charlie (for the trusted one) and", wrote)
+        self.assertIn("tls/david (for the untrusted one)", wrote)
         overview = self.slip("--help").stdout
         for text, says in [(overview, "Charlie, the trusted machine"), (overview, "David, the untrusted one"),
                            (self.slip("david", "--help").stdout, "untrusted machine (David)"),
