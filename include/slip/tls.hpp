@@ -61,6 +61,9 @@ public:
     unsigned short port() const;
     /// Serves until stop(), and until every session has ended.
     void run();
+    /// From any thread: reads the certificates again, for connections that come from now on. Throws
+    /// BadInput, naming the file, and changes nothing if they are not usable.
+    void reload();
     /// From any thread or a signal handler's thread: closes the listener and every connection.
     void stop();
 

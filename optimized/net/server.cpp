@@ -3,6 +3,7 @@
 //
 #include <algorithm>
 #include <array>
+#include <boost/asio/post.hpp>
 #include <list>
 #include <map>
 #include <mutex>
@@ -75,13 +76,17 @@ struct TlsServer::State {
         }
     };
 
-    State(const std::filesystem::path& certificates, const DavidOptions& o, Serve s, Report r)
-        : options(o),
-          context(net::make_context(certificates, net::Role::david, net::Role::charlie)),
+    State(std::filesystem::path folder, const DavidOptions& o, Serve s, Report r)
+        : certificates(std::move(folder)),
+          options(o),
+          context(make_context()),
           serve(std::move(s)),
           report(std::move(r)),
           acceptor(io) {}
 
+    asio::ssl::context make_context() const {
+        return net::make_context(certificates, net::Role::david, net::Role::charlie);
+    }
     void listen(const Endpoint& endpoint);
     void accept();
     void begin(Tcp::socket socket);
@@ -98,8 +103,9 @@ struct TlsServer::State {
     void interrupt_all();
     void tell(const std::string& peer, std::string reason);
 
+    const std::filesystem::path certificates;
     DavidOptions options;
-    asio::ssl::context context;
+    asio::ssl::context context;  // of new connections; the thread that accepts them changes it
     Serve serve;
     Report report;
     std::mutex report_mutex;
@@ -318,6 +324,12 @@ void TlsServer::run() {
     state_->acceptor.close(ignored);
     state_->interrupt_all();
     state_->join(true);
+}
+
+void TlsServer::reload() {
+    const auto context = std::make_shared<asio::ssl::context>(state_->make_context());
+    asio::post(state_->io,
+               [state = state_.get(), context] { state->context = std::move(*context); });
 }
 
 void TlsServer::stop() {

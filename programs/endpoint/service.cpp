@@ -90,7 +90,9 @@ const Service::Route* Service::find(const HttpRequest& request) {
 }
 
 Service::Service(ServiceOptions options)
-    : options_(std::move(options)), created_(std::time(nullptr)) {
+    : options_(std::move(options)),
+      access_(std::make_shared<const Access>(Access{options_.keys, options_.operators})),
+      created_(std::time(nullptr)) {
     shared_.observer = &counts_;
     shared_.unlikely_log_probabilities = options_.unlikely_log_probabilities;
     if (!options_.allowed_origin.empty()) {
@@ -106,6 +108,10 @@ void Service::open(Scheduler& scheduler, const ChatFormat* chat, ReceiptFacts fa
     facts_ = std::move(facts);
     if (options_.receipts) shared_.facts = facts_;
     opened_ = true;
+}
+
+void Service::replace_keys(ApiKeys keys, std::set<std::string> operators) {
+    access_ = std::make_shared<const Access>(Access{std::move(keys), std::move(operators)});
 }
 
 HttpResponse Service::answer(HttpResponse response) {
@@ -161,14 +167,15 @@ void Service::require_host(const HttpRequest& head) const {
 }
 
 void Service::require_key(const HttpRequest& head, const Route& route) const {
-    if (!options_.keys || route.access == Route::Access::everyone) return;
+    const std::shared_ptr<const Access> access = access_;
+    if (!access->keys || route.access == Route::Access::everyone) return;
     const bool of_operators = route.access == Route::Access::operators;
     const std::string key = presented_key(head.field("authorization"), of_operators);
-    const auto name = options_.keys->name_of(key);
+    const auto name = access->keys->name_of(key);
     if (!name) {
         throw refused(401, key.empty() ? no_keys : "this key is not known", "invalid_api_key");
     }
-    if (of_operators && !options_.operators.contains(*name)) {
+    if (of_operators && !access->operators.contains(*name)) {
         throw refused(403, "this shows what all clients ask, to keys that --operator names");
     }
 }
@@ -404,9 +411,9 @@ std::vector<TokenId> Service::prompt_of(const GenerationOrder& order, bool chat)
 }
 
 std::string Service::tenant_of(const HttpRequest& request) const {
-    if (!options_.keys) return {};
-    return options_.keys->name_of(presented_key(request.field("authorization"), false))
-        .value_or("");
+    const std::shared_ptr<const Access> access = access_;
+    if (!access->keys) return {};
+    return access->keys->name_of(presented_key(request.field("authorization"), false)).value_or("");
 }
 
 /// Gives an answer of no stated length what the context has left, and refuses what does not fit.

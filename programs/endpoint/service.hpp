@@ -47,6 +47,9 @@ public:
     /// From now on there is a model. All of it outlives the service, or at least every request.
     /// `chat` may be null.
     void open(Scheduler& scheduler, const ChatFormat* chat, ReceiptFacts facts);
+    /// From now on these keys may ask, and those of `operators` see what all ask. Requires that
+    /// there were keys.
+    void replace_keys(ApiKeys keys, std::set<std::string> operators);
     /// From now on nothing new is begun.
     void drain() { draining_ = true; }
 
@@ -90,7 +93,14 @@ private:
     const char* state() const;
     Snapshot snapshot() const;
 
+    /// Who may ask.
+    struct Access {
+        std::optional<ApiKeys> keys;
+        std::set<std::string> operators;
+    };
+
     const ServiceOptions options_;
+    std::atomic<std::shared_ptr<const Access>> access_;
     const std::int64_t created_;
     const ClientSeeds seeds_;
     Counts counts_;

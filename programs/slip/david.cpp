@@ -73,8 +73,9 @@ int david(const Arguments& arguments) {
     Options options(
         "david --artifact OUT/david --tls TLS/david [--listen HOST:PORT]",
         "Runs on the untrusted machine (David): multiplies by his half of a model, "
-        "which hides the weights from him, until SIGTERM, SIGINT or SIGHUP. Prints \"listening on "
-        "HOST:PORT\" when it is ready; port 0 takes a free one.");
+        "which hides the weights from him, until SIGTERM or SIGINT. Prints \"listening on "
+        "HOST:PORT\" when it is ready; port 0 takes a free one. SIGHUP: the certificates of --tls "
+        "are read again, or, if stderr is a terminal, as SIGTERM; under nohup nothing.");
     options.example("slip david --artifact split/david --tls tls/david --listen 0.0.0.0:7401");
     add_serving_flags(options);
     options.add("record", "FILE",

@@ -391,6 +391,22 @@ void serve_until_stopped(const Options& options, const SchedulerOptions& schedul
     stopping.finished();
 }
 
+/// SERVE-6: what clients reach is read again, for connections and requests that come from now on.
+void reload(const Options& options, endpoint::Service& service, endpoint::Server& server,
+            Log& log) {
+    try {
+        server.reload();
+        if (options.has("api-keys")) {
+            std::optional<endpoint::ApiKeys> keys(options.required("api-keys"));
+            auto operators = operators_of(options, keys);
+            service.replace_keys(std::move(*keys), std::move(operators));
+        }
+        log.note("certificates and keys of clients were read again");
+    } catch (const BadInput& error) {
+        log.note(std::string("not everything was read again: ") + error.what());
+    }
+}
+
 /// SERVE-9: a second signal ends every wait. What is computed meanwhile, as in reading a large
 /// model or a long prompt, looks at no flag, so the process ends without it.
 void end_at_once(Stopping& stopping) {
@@ -406,8 +422,9 @@ int serve(const Arguments& arguments) {
                     "/v1/models, /v1/completions, "
                     "/v1/chat/completions; /health, /metrics for Prometheus, and a page at /. "
                     "Prints \"listening on HOST:PORT\" before the model is loaded; port 0 takes "
-                    "a free one. SIGTERM, SIGINT or SIGHUP: what was begun is answered first; a "
-                    "second one ends that.");
+                    "a free one. SIGTERM or SIGINT: what was begun is answered first; a second one "
+                    "ends that. SIGHUP: --https-cert, --https-key and --api-keys are read again, "
+                    "or, if stderr is a terminal, as SIGTERM; under nohup nothing.");
     options.example(
         "slip serve --artifact split --david 127.0.0.1:7401 --tls tls/charlie --chat-format "
         "llama2");
@@ -432,13 +449,12 @@ int serve(const Arguments& arguments) {
     endpoint::Service service(std::move(answering));
     endpoint::Server server(listen, server_options(options), service);
     const StopOnSignal on_signal(
-        signals,
-        [&] {
-            service.drain();
-            server.drain();
-            stopping.ask();
-        },
-        [&] { end_at_once(stopping); });
+        signals, {[&] {
+                      service.drain();
+                      server.drain();
+                      stopping.ask();
+                  },
+                  [&] { end_at_once(stopping); }, [&] { reload(options, service, server, log); }});
     const struct End {
         Stopping& stopping;
         ~End() { stopping.end(); }

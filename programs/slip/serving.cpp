@@ -1,6 +1,7 @@
 #include "programs/slip/serving.hpp"
 
 #include <iostream>
+#include <mutex>
 #include <utility>
 
 #include "optimized/base/parameters.hpp"
@@ -90,7 +91,16 @@ void serve_until_signal(const Options& options, const sigset_t& signals, TlsServ
     TlsServer server(endpoint, options.required("tls"), serving_options(options), std::move(serve),
                      [&](const std::string& line) { log.tell_limited(fields_of(line)); });
     on_server(server);
-    const StopOnSignal stop_on_signal(signals, [&] { server.stop(); });
+    const auto reload = [&] {
+        try {
+            server.reload();
+            log.tell({{"note", "the certificates were read again"}});
+        } catch (const BadInput& error) {
+            log.tell(
+                {{"note", "the certificates stay as they were: " + std::string(error.what())}});
+        }
+    };
+    const StopOnSignal stop_on_signal(signals, {[&] { server.stop(); }, {}, reload});
     std::cout << "listening on " << describe({endpoint.host, std::to_string(server.port())})
               << std::endl;
     server.run();

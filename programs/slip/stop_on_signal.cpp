@@ -1,6 +1,7 @@
 #include "programs/slip/stop_on_signal.hpp"
 
 #include <pthread.h>
+#include <unistd.h>
 
 #include <utility>
 
@@ -19,16 +20,25 @@ sigset_t block_stop_signals() {
     return signals;
 }
 
-StopOnSignal::StopOnSignal(const sigset_t& signals, std::function<void()> stop,
-                           std::function<void()> again)
-    : watcher_([signals, stop = std::move(stop), again = std::move(again)] {
-          int number = 0;
-          sigwait(&signals, &number);
-          stop();
-          if (!again) return;
-          sigwait(&signals, &number);
-          again();
+StopOnSignal::StopOnSignal(const sigset_t& signals, OnSignal actions)
+    : signals_(signals),
+      actions_(std::move(actions)),
+      on_terminal_(::isatty(STDERR_FILENO) == 1),
+      watcher_([this] {
+          wait();
+          actions_.stop();
+          if (!actions_.again) return;
+          wait();
+          actions_.again();
       }) {}
+
+/// Returns when a signal to stop has come.
+void StopOnSignal::wait() const {
+    int number = 0;
+    while (sigwait(&signals_, &number) == 0 && number == SIGHUP && !on_terminal_) {
+        actions_.reload();
+    }
+}
 
 StopOnSignal::~StopOnSignal() {
     // Ends the waits if nothing else has: blocked in every thread, they are taken by sigwait. The

@@ -12,17 +12,29 @@ namespace slip::tool {
 /// SIGHUP that is ignored, as under nohup, stays ignored; so does SIGPIPE from now on.
 sigset_t block_stop_signals();
 
-/// Calls `stop` when one of the blocked `signals` arrives, or at the latest when it is destroyed,
-/// and `again` when another one arrives after that.
+/// What a server does when a signal arrives, in a thread of its own.
+struct OnSignal {
+    std::function<void()> stop;        ///< at the first one
+    std::function<void()> again = {};  ///< at the second one; empty: there is none
+    /// At SIGHUP, by which services are told to read their files again. Where stderr is a terminal
+    /// it means that this is gone, and is like SIGTERM. Must not throw.
+    std::function<void()> reload = {};
+};
+
+/// Waits for the blocked `signals`. Calls `stop` at the latest when it is destroyed.
 class StopOnSignal {
 public:
-    StopOnSignal(const sigset_t& signals, std::function<void()> stop,
-                 std::function<void()> again = {});
+    StopOnSignal(const sigset_t& signals, OnSignal actions);
     StopOnSignal(const StopOnSignal&) = delete;
     StopOnSignal& operator=(const StopOnSignal&) = delete;
     ~StopOnSignal();
 
 private:
+    void wait() const;
+
+    const sigset_t signals_;
+    const OnSignal actions_;
+    const bool on_terminal_;
     std::thread watcher_;
 };
 

@@ -282,9 +282,44 @@ class CharlieFails(Deployment):
             self.assertEqual(david.process.wait(LIMIT_S), 0)
 
     def test_the_terminal_of_david_is_gone(self):
-        with self.david() as david:
+        """His log goes to it."""
+        terminal, log = os.openpty()
+        with contextlib.ExitStack() as stack:
+            stack.callback(os.close, terminal)
+            with os.fdopen(log, "w") as stderr:
+                david = stack.enter_context(self.david(stderr=stderr))
             self.open_session(david)
             self.assertEqual(david.stop(signal.SIGHUP)[0], 0)
+
+    def certificate(self, david):
+        with contextlib.closing(connect(david.endpoint, self.tls)) as connection:
+            return connection.getpeercert(True)
+
+    def test_certificates_are_read_again(self):
+        with self.david() as david:
+            before = self.certificate(david)
+            session = self.open_session(david)
+            self.slip("keys", "--renew", self.tls)
+            david.process.send_signal(signal.SIGHUP)
+            deadline = time.monotonic() + LIMIT_S
+            while self.certificate(david) == before:
+                self.assertLess(time.monotonic(), deadline)
+            session.sendall(self.apply())
+            self.assertEqual(receive_frame(session)[4], REPLY)
+            renewed = self.certificate(david)
+            path = self.tls / "david/cert.pem"
+            good = path.read_text()
+            try:
+                path.write_text("no certificate")
+                david.process.send_signal(signal.SIGHUP)
+                line = ""
+                while "cert.pem" not in line:  # the first is that of the good ones
+                    line = david.process.stderr.readline()
+                    self.assertTrue(line)
+            finally:
+                path.write_text(good)
+            self.assertEqual(self.certificate(david), renewed)
+            self.assert_served(david.endpoint)
 
     def test_THREAT_3_no_core_file_unless_asked(self):
         """Not even where somebody raises the limit: the process cannot be dumped."""

@@ -10,6 +10,7 @@ import select
 import shutil
 import signal
 import socket
+import ssl
 import subprocess
 import time
 import unittest
@@ -160,11 +161,15 @@ class ServeKeys(ServeTest):
         cls.keys.write_text(f"# who may ask\n\nanna {KEY}\n{OTHER_KEY}\n")
         cls.keys.chmod(0o600)
         cls.https = cls.folder / "https"
-        cls.https.mkdir()
+        cls.make_certificate(cls.https)
+
+    @staticmethod
+    def make_certificate(folder):
+        folder.mkdir()
         subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
                         "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=localhost",
-                        "-addext", "subjectAltName=DNS:localhost", "-keyout", cls.https / "key.pem",
-                        "-out", cls.https / "cert.pem"], check=True, capture_output=True)
+                        "-addext", "subjectAltName=DNS:localhost", "-keyout", folder / "key.pem",
+                        "-out", folder / "cert.pem"], check=True, capture_output=True)
 
     def flags(self, *but):
         flags = {"--api-keys": self.keys, "--https-cert": self.https / "cert.pem",
@@ -229,6 +234,39 @@ class ServeKeys(ServeTest):
         self.refused(*base, "--api-keys", self.keys, "--operator", "ben",
                      says=["--operator 'ben'", str(self.keys)])
         self.refused(*base, "--operator", "anna", says=["--operator", "--api-keys"])
+
+    def test_SERVE_6_certificates_and_keys_are_read_again(self):
+        folder, keys = self.folder / "renewed", self.folder / "renewed_keys"
+        self.make_certificate(folder)
+        (folder / "keys").write_text(f"anna {KEY}\n")
+        (folder / "keys").chmod(0o600)
+        flags = ["--https-cert", folder / "cert.pem", "--https-key", folder / "key.pem", "--api-keys",
+                 folder / "keys"]
+        with self.unsplit(*flags, cafile=folder / "cert.pem") as served, \
+                contextlib.closing(served.connect()) as old:
+            old.request("GET", "/health")
+            old.getresponse().read()
+            shutil.rmtree(folder)
+            self.make_certificate(folder)
+            keys.write_text(f"anna {OTHER_KEY}\n")
+            keys.chmod(0o600)
+            keys.rename(folder / "keys")
+            with self.assertRaises(ssl.SSLCertVerificationError):
+                served.get("/health")
+            served.process.send_signal(signal.SIGHUP)
+            self.assertIn("were read again", served.process.stderr.readline())
+            for key, status in ((OTHER_KEY, 200), (KEY, 401)):
+                for path in ("/v1/models", "/metrics"):
+                    self.assertEqual(served.get(path, Authorization=f"Bearer {key}")[0], status)
+            old.request("GET", "/health")
+            self.assertEqual(old.getresponse().status, 200)
+            for path in (folder / "cert.pem", folder / "keys"):
+                good = path.read_text()
+                path.write_text("short")
+                served.process.send_signal(signal.SIGHUP)
+                self.assertIn(str(path), served.process.stderr.readline())
+                path.write_text(good)
+                self.assertEqual(served.get("/v1/models", Authorization=f"Bearer {OTHER_KEY}")[0], 200)
 
     def test_SERVE_6_with_keys_any_host_may_be_allowed(self):
         with self.unsplit("--api-keys", self.keys, "--host", "*") as served:

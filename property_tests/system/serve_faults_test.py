@@ -97,20 +97,31 @@ class ServeHungDavid(ServeWithDavids, ServeTest):
             self.assertGreaterEqual(served.metric("sessions_total"), 2)
 
     def test_SERVE_20_without_another_one_health_says_so_while_the_answers_wait(self):
+        expected = self.alone(PROMPT, 150)["text"]
         with self.david() as david, \
-                self.hybrid(david, more=("--david-timeout", "1", "--reopen", "5")) as served:
+                self.hybrid(david, more=("--david-timeout", "1", "--reopen", FOREVER)) as served, \
+                self.begun(served, max_tokens=150) as answer:
+            david.hang()
+            served.wait_for(lambda: self.health(served)[0] == 503)
+            self.assertFalse(answer.done())
+            self.assertEqual(self.health(served)[1]["status"], "no David")
+            self.assertEqual(served.metric("serving"), 0)
+            david.process.send_signal(signal.SIGCONT)
+            self.assertEqual(read_stream("text", answer.result()[2])["text"], expected)
+            self.assertEqual(self.health(served), (200, {"status": "ok"}))
+
+    def test_SERVE_20_without_another_one_the_answers_end_and_say_so(self):
+        with self.david() as david, \
+                self.hybrid(david, more=("--david-timeout", "1", "--reopen", "1")) as served:
             with self.begun(served, max_tokens=400) as answer:
                 david.hang()
-                served.wait_for(lambda: self.health(served)[0] == 503)
-                self.assertFalse(answer.done())
-                self.assertEqual(self.health(served)[1]["status"], "no David")
-                self.assertEqual(served.metric("serving"), 0)
                 last = events_of(answer.result()[2])[-1]
             self.assertEqual(json.loads(last)["error"]["code"], "no_david")
+            self.assertEqual(self.health(served)[1]["status"], "no David")
             david.process.send_signal(signal.SIGCONT)
             served.wait_for(lambda: self.health(served)[0] == 200)
-            self.assertEqual(read_whole("text", served.post("text", order())[2])["text"],
-                             self.alone()["text"])
+            answer = read_whole("text", served.post("text", order())[2])
+            self.assertEqual(answer["text"], self.alone()["text"])
 
     def test_SERVE_9_how_long_a_wait_has_lasted_is_told_before_it_ends(self):
         with self.david() as david, self.hybrid(david, more=("--david-timeout", FOREVER)) as served, \

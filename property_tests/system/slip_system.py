@@ -116,13 +116,14 @@ class David:
     program = [str(BUILD / "slip")]
     folder = None  # where he works: this process's folder
 
-    def __init__(self, artifact, tls, *extra):
+    def __init__(self, artifact, tls, *extra, stderr=subprocess.PIPE):
+        self.stderr = stderr
         self.arguments = ["david", "--artifact", artifact, "--listen", "127.0.0.1:0", "--tls", tls]
         self.arguments += extra
 
     def __enter__(self):
         self.process = subprocess.Popen([*self.program, *map(str, self.arguments)], cwd=self.folder,
-                                        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                                        stdout=subprocess.PIPE, stderr=self.stderr, text=True)
         ready, _, _ = select.select([self.process.stdout], [], [], LIMIT_S)
         line = self.process.stdout.readline() if ready else ""
         if not line.startswith("listening on "):
@@ -149,7 +150,8 @@ class David:
         if self.process.poll() is None:
             self.stop()
         self.process.stdout.close()
-        self.process.stderr.close()
+        if self.process.stderr:
+            self.process.stderr.close()
 
 
 class TrainedModel(SystemTest):
@@ -236,8 +238,8 @@ class Deployment(SystemTest):
                      *cls.tail)
         cls.honest_ids = json.loads(honest.stdout)["ids"]
 
-    def david(self, *extra):
-        return David(self.artifact / "david", self.tls / "david", *extra)
+    def david(self, *extra, **more):
+        return David(self.artifact / "david", self.tls / "david", *extra, **more)
 
     def charlie_command(self, endpoint, *extra):
         return ["generate", "--artifact", self.artifact, "--engine", "hybrid", "--david", endpoint,

@@ -53,7 +53,7 @@ Tcp::endpoint address_of(const Endpoint& listen, asio::io_context& context, bool
 struct Server::State : ConnectionOwner {
     State(const Endpoint& listen, const ServerOptions& server_options, RequestHandler& handles)
         : options_(server_options), handler_(handles), acceptor_(io_), pause_(io_) {
-        if (options_.https) https_.emplace(https_context(*options_.https));
+        https_ = new_https();
         open(listen);
         accept();
         thread_ = std::thread([this] { io_.run(); });
@@ -63,6 +63,11 @@ struct Server::State : ConnectionOwner {
         asio::post(io_, [this] { stop(); });
         work_.reset();
         thread_.join();
+    }
+
+    std::shared_ptr<asio::ssl::context> new_https() const {
+        if (!options_.https) return nullptr;
+        return std::make_shared<asio::ssl::context>(https_context(*options_.https));
     }
 
     void open(const Endpoint& listen) {
@@ -96,7 +101,7 @@ struct Server::State : ConnectionOwner {
         socket.set_option(Tcp::no_delay(true), ignored);
         socket.set_option(asio::socket_base::send_buffer_size(kernel_buffer), ignored);
         auto stream =
-            https_ ? tls_stream(std::move(socket), *https_) : plain_stream(std::move(socket));
+            https_ ? tls_stream(std::move(socket), https_) : plain_stream(std::move(socket));
         const auto connection = std::make_shared<Connection>(std::move(stream), *this);
         {
             const std::lock_guard lock(mutex_);
@@ -187,7 +192,7 @@ struct Server::State : ConnectionOwner {
 
     const ServerOptions options_;
     RequestHandler& handler_;
-    std::optional<asio::ssl::context> https_;
+    std::shared_ptr<asio::ssl::context> https_;  // of new connections; null: without TLS
     asio::io_context io_;
     asio::executor_work_guard<asio::io_context::executor_type> work_ = asio::make_work_guard(io_);
     Tcp::acceptor acceptor_;
@@ -214,6 +219,12 @@ unsigned short Server::port() const { return state_->port_; }
 std::size_t Server::connections() const {
     const std::lock_guard lock(state_->mutex_);
     return state_->connections_.size();
+}
+
+void Server::reload() {
+    boost::asio::post(state_->io_, [state = state_.get(), https = state_->new_https()] {
+        state->https_ = https;
+    });
 }
 
 void Server::drain() { state_->drain(); }

@@ -52,6 +52,9 @@ public:
     unsigned short port() const;
     /// Connections that are open.
     std::size_t connections() const;
+    /// Reads the certificate and its key again, for connections that come from now on. Throws
+    /// BadInput, naming the file, and changes nothing if they are not usable.
+    void reload();
     /// Closes the listener and idle connections; the others are closed after their answers.
     void drain();
     /// After drain(): returns when the answers that were begun have been sent, or given up. The

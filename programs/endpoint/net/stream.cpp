@@ -40,8 +40,8 @@ private:
 
 class TlsStream : public Stream {
 public:
-    TlsStream(Tcp::socket socket, asio::ssl::context& context)
-        : stream_(std::move(socket), context) {}
+    TlsStream(Tcp::socket socket, std::shared_ptr<asio::ssl::context> context)
+        : context_(std::move(context)), stream_(std::move(socket), *context_) {}
 
     void open(Done done) override {
         stream_.async_handshake(
@@ -61,6 +61,7 @@ public:
     Tcp::socket& socket() override { return stream_.next_layer(); }
 
 private:
+    const std::shared_ptr<asio::ssl::context> context_;
     asio::ssl::stream<Tcp::socket> stream_;
 };
 
@@ -70,8 +71,9 @@ std::unique_ptr<Stream> plain_stream(Tcp::socket socket) {
     return std::make_unique<PlainStream>(std::move(socket));
 }
 
-std::unique_ptr<Stream> tls_stream(Tcp::socket socket, asio::ssl::context& context) {
-    return std::make_unique<TlsStream>(std::move(socket), context);
+std::unique_ptr<Stream> tls_stream(Tcp::socket socket,
+                                   std::shared_ptr<asio::ssl::context> context) {
+    return std::make_unique<TlsStream>(std::move(socket), std::move(context));
 }
 
 asio::ssl::context https_context(const HttpsFiles& files) {

@@ -33,8 +33,8 @@ public:
 };
 
 std::unique_ptr<Stream> plain_stream(Tcp::socket socket);
-/// The context outlives the stream.
-std::unique_ptr<Stream> tls_stream(Tcp::socket socket, boost::asio::ssl::context& context);
+std::unique_ptr<Stream> tls_stream(Tcp::socket socket,
+                                   std::shared_ptr<boost::asio::ssl::context> context);
 /// TLS 1.2 and 1.3 with the certificate of `files`, without client certificates. Throws BadInput,
 /// naming the file.
 boost::asio::ssl::context https_context(const HttpsFiles& files);
