@@ -57,6 +57,9 @@ public:
         for (const TokenId id : ids) text += ' ' + std::to_string(id);
         return text;
     }
+    importing::TokenText token(TokenId id) const override {
+        return {' ' + std::to_string(id), false};
+    }
     std::size_t vocab_size() const override { return vocabulary_; }
 
 private:

@@ -33,9 +33,12 @@ public:
     const std::string& name() const { return name_; }
 
     /// The ids of a conversation, up to where the assistant's next answer begins. Throws BadInput
-    /// unless a system message, if there is one, comes first, and then user and assistant take
-    /// turns, the user first and last.
+    /// unless a system message, if there is one, comes first, and then messages of user and
+    /// assistant, the user's first and last. Where the format has them take turns, neighbours of
+    /// one of them are joined.
     std::vector<TokenId> encode(std::span<const ChatMessage> messages) const;
+    /// The token that ends an answer.
+    TokenId end_of_answer() const { return end_; }
     /// Whether a generated token ends the answer.
     bool ends_answer(TokenId id) const { return id == end_; }
 

@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "slip/export.hpp"
@@ -18,9 +19,9 @@ namespace SLIP_API slip {
 
 class SLIP_HIDDEN Access;
 
-/// How the next token is chosen, and how many (MODEL-17). Penalties change the logits first; then
-/// the temperature; of what remains, `top_k`, `top_p` and `min_p` each leave some tokens out, in
-/// this order.
+/// How the next token is chosen, and how many (MODEL-17). Bias and penalties change the logits
+/// first; then the temperature; of what remains, `top_k`, `top_p` and `min_p` each leave some
+/// tokens out, in this order.
 struct SamplingOptions {
     std::size_t max_tokens = 0;  ///< new ones
     double temperature = 0;      ///< 0 is greedy: the largest logit, the lowest id among equals
@@ -31,6 +32,16 @@ struct SamplingOptions {
     double repetition_penalty = 1;  ///< divides positive logits of tokens that stand there already
     double presence_penalty = 0;    ///< subtracted from logits of tokens that were generated
     double frequency_penalty = 0;   ///< the same, for each time
+    /// Added to the logits of these tokens before anything else.
+    std::vector<std::pair<TokenId, double>> logit_bias = {};
+};
+
+/// A token by itself.
+struct Token {
+    /// The bytes that it adds to a text that has begun, perhaps a part of a character. Of a special
+    /// token, which adds none, how it is written.
+    std::string text;
+    bool special = false;  ///< it adds nothing to a text
 };
 
 /// A language model and what multiplies for it. open_checkpoint(), open_unsplit() and
@@ -55,7 +66,7 @@ public:
     std::size_t max_positions() const;
 
     /// Whether the model came with a tokenizer. Without one it takes and gives token ids only, and
-    /// the next four functions throw BadInput, naming the folder that lacks it.
+    /// the next five functions throw BadInput, naming the folder that lacks it.
     bool has_tokenizer() const;
     /// The ids of `text`, without BOS and EOS.
     std::vector<TokenId> encode(std::string_view text) const;
@@ -64,6 +75,9 @@ public:
     std::vector<TokenId> encode_prompt(std::string_view text) const;
     /// Throws BadInput, naming the id, for one outside the vocabulary.
     std::string decode(std::span<const TokenId> ids) const;
+    /// One token by itself; special and without text if the tokenizer does not know it. Throws as
+    /// decode().
+    Token token(TokenId id) const;
     /// What `ids` add to the text of `prompt`: the two decoded together, so that no space is lost.
     std::string continuation(std::span<const TokenId> prompt, std::span<const TokenId> ids) const;
 

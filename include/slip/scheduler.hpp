@@ -8,10 +8,13 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "slip/export.hpp"
+#include "slip/grammar.hpp"
 #include "slip/language_model.hpp"
 #include "slip/run_statistics.hpp"
 #include "slip/types.hpp"
@@ -25,6 +28,11 @@ struct GenerationRequest {
     /// Whose prompts this one may share keys and values with: those of requests that name the same
     /// tenant, because the time to the first token tells what is kept. Empty: nobody's.
     std::string tenant;
+    /// The new text is one of these, unless it is cut off by max_tokens or its reader (SERVE-30);
+    /// none: any. The model has a tokenizer. A text after which nothing can follow ends as by EOS.
+    std::optional<Grammar> grammar = {};
+    /// With a grammar: tokens besides EOS that may come where the text may end.
+    std::vector<TokenId> ends = {};
 };
 
 /// What a generation took part in. A message to David holds columns of several generations; its
@@ -56,10 +64,25 @@ struct GenerationEnd {
     /// Null unless it failed: IntegrityError if a reply to a message that held its columns was
     /// wrong, ProtocolError if no David could be had (Distrusted if none is left who has not sent a
     /// wrong reply), InternalError or BadInput if Charlie's own files or memory are damaged
-    /// (MASK-10), or what `on_token` threw.
+    /// (MASK-10), what `on_token` threw, or BadInput for a grammar that is too ambiguous or that no
+    /// token of the model goes on with.
     std::exception_ptr error;
     Receipt receipt;            ///< of what was computed until then
     double waited_seconds = 0;  ///< before it became live; if it never did, all of its time
+};
+
+/// One generation, and who is told of it.
+struct Submission {
+    GenerationRequest request;        ///< what is generated
+    LanguageModel::OnToken on_token;  ///< sees each new token
+    /// Called once, after the last token.
+    std::function<void(const GenerationEnd&)> on_end;
+    /// Sees, for each token of the prompt but the first, its place in the prompt and the logits
+    /// that it could have been chosen from. With it, a prompt of which nothing is to be generated
+    /// is computed too, and nothing that was kept is used.
+    std::function<void(std::size_t place, std::span<const float> logits)> on_prompt = {};
+    /// EOS too is given to `on_token`, whose answer to it changes nothing.
+    bool shows_end = false;
 };
 
 /// How many generations run, and what they may take.
@@ -124,12 +147,14 @@ public:
     /// Names a generation; no two of a scheduler have the same.
     using Id = std::uint64_t;
     /// Called once for each generation, after its last token.
-    using OnEnd = std::function<void(const GenerationEnd&)>;
+    using OnEnd = decltype(Submission::on_end);
     /// Begins a generation. `on_token` and `on_end` are called in the scheduler's thread and must
     /// not wait; other generations wait for them. Throws BadInput for what
     /// LanguageModel::generate() would refuse, and Overloaded if too many wait already or drain()
     /// was called; then neither is called.
     Id submit(GenerationRequest request, LanguageModel::OnToken on_token, OnEnd on_end);
+    /// The same for several, of which all begin or none.
+    std::vector<Id> submit(std::vector<Submission> submissions);
     /// Ends a generation before its next token. Nothing happens if it has ended already.
     void cancel(Id generation);
     /// Takes no further generations; returns when all have ended.

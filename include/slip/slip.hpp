@@ -7,6 +7,7 @@
 #include "slip/david.hpp"
 #include "slip/error.hpp"
 #include "slip/evaluate.hpp"
+#include "slip/grammar.hpp"
 #include "slip/image_classifier.hpp"
 #include "slip/language_model.hpp"
 #include "slip/model.hpp"

@@ -33,14 +33,15 @@ std::string any_format() {
 void require_order(std::span<const ChatMessage> messages) {
     using Role = ChatMessage::Role;
     const std::size_t first = !messages.empty() && messages.front().role == Role::system ? 1 : 0;
-    bool right = (messages.size() - first) % 2 == 1;
+    bool right = messages.size() > first && messages[first].role == Role::user &&
+                 messages.back().role == Role::user;
     for (std::size_t i = first; i < messages.size(); ++i) {
-        right = right && messages[i].role == ((i - first) % 2 == 0 ? Role::user : Role::assistant);
+        right = right && messages[i].role != Role::system;
     }
     if (right) return;
     throw BadInput(
         "the messages of a conversation are out of order: expected at most one of the system, "
-        "then the user's and the assistant's in turns, the user's first and last");
+        "then the user's and the assistant's, the user's first and last");
 }
 
 }  // namespace

@@ -54,6 +54,14 @@ std::string LanguageModel::decode(std::span<const TokenId> ids) const {
     return state_->required_tokenizer().decode(ids);
 }
 
+Token LanguageModel::token(TokenId id) const {
+    const importing::Tokenizer& tokenizer = state_->required_tokenizer();
+    graph::require_in_vocabulary(std::span(&id, 1), state_->graph->config());
+    if (static_cast<std::size_t>(id) >= tokenizer.vocab_size()) return {{}, true};
+    importing::TokenText token = tokenizer.token(id);
+    return {std::move(token.text), token.special};
+}
+
 std::string LanguageModel::continuation(std::span<const TokenId> prompt,
                                         std::span<const TokenId> ids) const {
     std::vector<TokenId> all(prompt.begin(), prompt.end());

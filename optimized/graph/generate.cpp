@@ -13,6 +13,9 @@ std::size_t positions_for(const Transformer& model, std::span<const TokenId> pro
     if (prompt.empty()) throw BadInput("the prompt is empty: expected at least one token id");
     require_in_vocabulary(prompt, model.config());
     require_sampling_options(options);
+    for (const auto& [id, bias] : options.logit_bias) {
+        require_in_vocabulary(std::span(&id, 1), model.config());
+    }
     // The last new token is never an input, so it needs no position.
     const std::size_t further = std::max<std::size_t>(options.max_tokens, 1) - 1;
     const std::size_t limit = model.config().max_position_embeddings;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
 #include <set>
 #include <string>
@@ -26,9 +27,13 @@ void require_in(double value, bool inside, const char* what) {
     if (!inside || !std::isfinite(value)) throw BadInput(std::string("the ") + what);
 }
 
+bool is_allowed(std::span<const std::uint64_t> allowed, std::size_t id) {
+    return (allowed[id / 64] >> (id % 64) & 1U) != 0;
+}
+
 bool changes_logits(const SamplingOptions& options) {
-    return options.repetition_penalty != 1 || options.presence_penalty != 0 ||
-           options.frequency_penalty != 0;
+    return !options.logit_bias.empty() || options.repetition_penalty != 1 ||
+           options.presence_penalty != 0 || options.frequency_penalty != 0;
 }
 
 bool leaves_out(const SamplingOptions& options) {
@@ -57,6 +62,9 @@ void require_sampling_options(const SamplingOptions& options) {
                "repetition penalty must be a finite number above 0");
     require_in(options.presence_penalty, true, "presence penalty must be a finite number");
     require_in(options.frequency_penalty, true, "frequency penalty must be a finite number");
+    for (const auto& [id, bias] : options.logit_bias) {
+        require_in(bias, std::abs(bias) <= 1e6, "logit bias must be from -1e6 to 1e6");
+    }
 }
 
 std::vector<double> log_probabilities(std::span<const float> logits) {
@@ -76,15 +84,18 @@ Sampler::Sampler(const SamplingOptions& options, std::span<const TokenId> prompt
     seen_.assign(seen.begin(), seen.end());
 }
 
-TokenId Sampler::next(std::span<const float> logits) {
+TokenId Sampler::next(std::span<const float> logits, std::span<const std::uint64_t> allowed) {
     generated_.resize(logits.size());
-    std::vector<float> penalised;
-    if (changes_logits(options_)) {
-        penalised.assign(logits.begin(), logits.end());
-        penalise(penalised);
-        logits = penalised;
+    std::vector<float> changed;
+    if (changes_logits(options_) || !allowed.empty()) {
+        changed.assign(logits.begin(), logits.end());
+        penalise(changed);
+        for (std::size_t id = 0; id < changed.size() && !allowed.empty(); ++id) {
+            if (!is_allowed(allowed, id)) changed[id] = -std::numeric_limits<float>::infinity();
+        }
+        logits = changed;
     }
-    const TokenId id = options_.temperature == 0 ? greedy(logits) : draw(logits);
+    const TokenId id = options_.temperature == 0 ? greedy(logits) : draw(logits, allowed);
     if (generated_[static_cast<std::size_t>(id)]++ == 0 &&
         std::find(seen_.begin(), seen_.end(), id) == seen_.end()) {
         seen_.push_back(id);
@@ -93,6 +104,10 @@ TokenId Sampler::next(std::span<const float> logits) {
 }
 
 void Sampler::penalise(std::vector<float>& logits) const {
+    for (const auto& [id, bias] : options_.logit_bias) {
+        if (id < 0 || static_cast<std::size_t>(id) >= logits.size()) continue;
+        logits[static_cast<std::size_t>(id)] += static_cast<float>(bias);
+    }
     for (const TokenId id : seen_) {
         if (id < 0 || static_cast<std::size_t>(id) >= logits.size()) continue;
         float& logit = logits[static_cast<std::size_t>(id)];
@@ -106,7 +121,7 @@ void Sampler::penalise(std::vector<float>& logits) const {
 }
 
 /// Sets the weights that the temperature gives, 0 for those that fall out, and their sums.
-void Sampler::weigh(std::span<const float> logits) {
+void Sampler::weigh(std::span<const float> logits, std::span<const std::uint64_t> allowed) {
     const float largest = logits[static_cast<std::size_t>(greedy(logits))];
     // Beyond these, no weights change: a quotient of floats overflows or is next to nothing.
     const auto divisor = static_cast<float>(std::clamp(options_.temperature, 1e-30, 1e30));
@@ -117,7 +132,11 @@ void Sampler::weigh(std::span<const float> logits) {
         sums_.push_back(floats().sampling_weights(logits.data() + first, count, largest, divisor,
                                                   weights_.data() + first));
     }
-    if (!leaves_out(options_)) return;
+    if (!leaves_out(options_) && allowed.empty()) return;
+    // The kernel's exponential of minus infinity is small and not 0.
+    for (std::size_t id = 0; id < weights_.size() && !allowed.empty(); ++id) {
+        if (!is_allowed(allowed, id)) weights_[id] = 0;
+    }
     if (options_.top_k > 0 && options_.top_k < logits.size()) keep_largest(options_.top_k);
     if (options_.top_p < 1) keep_share(options_.top_p);
     if (options_.min_p > 0) {  // the largest weight is exp(0)
@@ -153,8 +172,8 @@ void Sampler::keep_share(double share) {
 
 /// The same on every platform: mt19937_64 is specified bit by bit, its first 53 bits make the
 /// uniform number, not std::uniform_real_distribution, and the exponential is the kernels'.
-TokenId Sampler::draw(std::span<const float> logits) {
-    weigh(logits);
+TokenId Sampler::draw(std::span<const float> logits, std::span<const std::uint64_t> allowed) {
+    weigh(logits, allowed);
     const double total = std::accumulate(sums_.begin(), sums_.end(), 0.0);
     double left = std::ldexp(static_cast<double>(bits_() >> 11), -53) * total;
     std::size_t part = 0;  // the one that the number points into

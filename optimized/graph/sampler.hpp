@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <random>
 #include <span>
 #include <vector>
@@ -23,15 +24,16 @@ public:
     /// continues: the repetition penalty counts its tokens too.
     Sampler(const SamplingOptions& options, std::span<const TokenId> prompt);
 
-    /// The next token, which counts as generated from now on.
-    TokenId next(std::span<const float> logits);
+    /// The next token, which counts as generated from now on. `allowed`: bit `id % 64` of word
+    /// `id / 64` says whether a token may be chosen, and at least one may; empty: all may.
+    TokenId next(std::span<const float> logits, std::span<const std::uint64_t> allowed = {});
 
 private:
     void penalise(std::vector<float>& logits) const;
-    void weigh(std::span<const float> logits);
+    void weigh(std::span<const float> logits, std::span<const std::uint64_t> allowed);
     void keep_largest(std::size_t count);
     void keep_share(double share);
-    TokenId draw(std::span<const float> logits);
+    TokenId draw(std::span<const float> logits, std::span<const std::uint64_t> allowed);
 
     const SamplingOptions options_;
     std::mt19937_64 bits_;

@@ -136,16 +136,26 @@ void Bpe::append_characters(std::string_view piece, Ids& ids) const {
     }
 }
 
+const std::string& Bpe::text_of(TokenId id) const {
+    if (id < 0 || static_cast<std::size_t>(id) >= vocab_size()) {
+        throw BadInput("token id " + std::to_string(id) +
+                       " is outside the tokenizer's vocabulary: expected 0 to " +
+                       std::to_string(vocab_size() - 1));
+    }
+    return parts_.texts[static_cast<std::size_t>(id)];
+}
+
+TokenText Bpe::token(TokenId id) const {
+    const std::string& text = text_of(id);
+    if (!text.empty()) return {text, false};
+    const auto added = std::find_if(parts_.added.begin(), parts_.added.end(),
+                                    [&](const AddedToken& each) { return each.id == id; });
+    return {added == parts_.added.end() ? std::string() : added->text, true};
+}
+
 std::string Bpe::decode(std::span<const TokenId> ids) const {
     std::string text;
-    for (const TokenId id : ids) {
-        if (id < 0 || static_cast<std::size_t>(id) >= vocab_size()) {
-            throw BadInput("token id " + std::to_string(id) +
-                           " is outside the tokenizer's vocabulary: expected 0 to " +
-                           std::to_string(vocab_size() - 1));
-        }
-        text += parts_.texts[static_cast<std::size_t>(id)];
-    }
+    for (const TokenId id : ids) text += text_of(id);
     if (parts_.strips_first_space && text.starts_with(' ')) text.erase(0, 1);
     return text;
 }

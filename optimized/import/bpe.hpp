@@ -55,6 +55,7 @@ public:
     std::vector<TokenId> encode(std::string_view text) const override;
     std::vector<TokenId> encode_with_special(std::string_view text) const override;
     std::string decode(std::span<const TokenId> ids) const override;
+    TokenText token(TokenId id) const override;
     std::size_t vocab_size() const override { return parts_.texts.size(); }
     std::optional<Marker> marker(std::string_view text) const override;
     std::optional<std::vector<TokenId>> before_texts() const override {
@@ -63,6 +64,7 @@ public:
 
 private:
     using Ids = std::vector<TokenId>;
+    const std::string& text_of(TokenId id) const;
     Ids encode_all(std::string_view text, bool with_special) const;
     void encode_section(std::string_view text, bool first, bool with_special, Ids& ids) const;
     void encode_normalized(std::string_view text, bool first, Ids& ids) const;

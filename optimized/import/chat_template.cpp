@@ -75,6 +75,19 @@ std::vector<Turn> with_system_in_user(std::span<const Turn> turns) {
     return rest;
 }
 
+/// For formats in which user and assistant take turns: neighbours of one of them are one turn.
+std::vector<Turn> joined(std::span<const Turn> turns) {
+    std::vector<Turn> result;
+    for (const Turn& turn : turns) {
+        if (!result.empty() && result.back().first == turn.first) {
+            result.back().second += "\n\n" + turn.second;
+        } else {
+            result.push_back(turn);
+        }
+    }
+    return result;
+}
+
 void write_chatml(Writer& writer, std::span<const Turn> turns) {
     for (const auto& [role, text] : turns) {
         writer.mark("<|im_start|>").text(role + "\n" + text).mark("<|im_end|>").text("\n");
@@ -225,11 +238,11 @@ std::vector<TokenId> encode_chat(const Tokenizer& tokenizer, std::string_view fo
     const std::string name = format_named(format).name;
     Writer writer(tokenizer);
     if (name == "chatml") write_chatml(writer, turns);
-    if (name == "gemma") write_gemma(writer, turns);
-    if (name == "llama2") write_llama2(writer, turns);
+    if (name == "gemma") write_gemma(writer, joined(turns));
+    if (name == "llama2") write_llama2(writer, joined(turns));
     if (name == "llama3") write_llama3(writer, turns);
     if (name == "mistral") {
-        write_mistral(writer, turns, tokenizer.marker("[INST]").has_value());
+        write_mistral(writer, joined(turns), tokenizer.marker("[INST]").has_value());
     }
     if (name == "phi3") write_phi3(writer, turns);
     return writer.finish();

@@ -19,6 +19,23 @@ void require_ok(const sentencepiece::util::Status& status, const char* doing) {
     if (!status.ok()) throw BadInput(std::string(doing) + ": " + status.message());
 }
 
+constexpr std::string_view written_space = "\u2581";
+
+std::string with_spaces(std::string_view piece) {
+    std::string text;
+    while (!piece.empty()) {
+        const bool space = piece.starts_with(written_space);
+        text.push_back(space ? ' ' : piece.front());
+        piece.remove_prefix(space ? written_space.size() : 1);
+    }
+    return text;
+}
+
+/// Of a piece such as <0x0A>.
+char byte_of_piece(std::string_view piece) {
+    return static_cast<char>(std::stoi(std::string(piece.substr(3, 2)), nullptr, 16));
+}
+
 }  // namespace
 
 SentencePiece::SentencePiece(const std::filesystem::path& path)
@@ -38,14 +55,24 @@ std::vector<TokenId> SentencePiece::encode(std::string_view text) const {
     return ids;
 }
 
+void SentencePiece::require_known(TokenId id) const {
+    if (id >= 0 && std::cmp_less(id, vocab_size())) return;
+    throw BadInput("token id " + std::to_string(id) +
+                   " lies outside the tokenizer's vocabulary of " + std::to_string(vocab_size()));
+}
+
+TokenText SentencePiece::token(TokenId id) const {
+    require_known(id);
+    const auto& processor = state_->processor;
+    const std::string& piece = processor.IdToPiece(id);
+    if (processor.IsControl(id)) return {piece, true};
+    if (processor.IsByte(id)) return {std::string(1, byte_of_piece(piece)), false};
+    if (processor.IsUnknown(id)) return {decode(std::span(&id, 1)), false};
+    return {with_spaces(piece), false};
+}
+
 std::string SentencePiece::decode(std::span<const TokenId> ids) const {
-    for (const TokenId id : ids) {
-        if (id < 0 || std::cmp_greater_equal(id, vocab_size())) {
-            throw BadInput("token id " + std::to_string(id) +
-                           " lies outside the tokenizer's vocabulary of " +
-                           std::to_string(vocab_size()));
-        }
-    }
+    for (const TokenId id : ids) require_known(id);
     std::string text;
     require_ok(state_->processor.Decode(std::vector<int>(ids.begin(), ids.end()), &text),
                "the token ids cannot be decoded");

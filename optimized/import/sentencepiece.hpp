@@ -16,10 +16,13 @@ public:
 
     std::vector<TokenId> encode(std::string_view text) const override;
     std::string decode(std::span<const TokenId> ids) const override;
+    TokenText token(TokenId id) const override;
     std::size_t vocab_size() const override;
     std::optional<Marker> marker(std::string_view text) const override;
 
 private:
+    void require_known(TokenId id) const;
+
     struct State;
     std::unique_ptr<State> state_;
 };

@@ -21,6 +21,14 @@ struct Marker {
     bool strips_right = false;
 };
 
+/// A token by itself.
+struct TokenText {
+    /// The bytes that it adds to a text that has begun, perhaps a part of a character. Of a special
+    /// token, which adds none, how it is written.
+    std::string text;
+    bool special = false;
+};
+
 class Tokenizer {
 public:
     virtual ~Tokenizer() = default;
@@ -39,6 +47,8 @@ public:
     /// Special tokens decode to nothing. Throws BadInput, naming the id, for one outside 0 ..
     /// vocab_size() - 1.
     virtual std::string decode(std::span<const TokenId> ids) const = 0;
+    /// Throws as decode().
+    virtual TokenText token(TokenId id) const = 0;
     virtual std::size_t vocab_size() const = 0;
 };
 

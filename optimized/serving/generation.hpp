@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "optimized/grammar/vocabulary.hpp"
 #include "optimized/graph/kv_cache.hpp"
 #include "optimized/graph/sampler.hpp"
 #include "slip/scheduler.hpp"
@@ -17,20 +18,17 @@
 namespace slip::serving {
 
 struct Generation {
-    Generation(Scheduler::Id number, GenerationRequest asked, LanguageModel::OnToken for_tokens,
-               Scheduler::OnEnd for_end)
+    Generation(Scheduler::Id number, Submission asked)
         : id(number),
-          request(std::move(asked)),
-          on_token(std::move(for_tokens)),
-          on_end(std::move(for_end)),
+          submission(std::move(asked)),
+          request(submission.request),
           tokens(request.prompt) {
         receipt.prompt_tokens = tokens.size();
     }
 
     const Scheduler::Id id;
-    const GenerationRequest request;
-    const LanguageModel::OnToken on_token;
-    const Scheduler::OnEnd on_end;
+    const Submission submission;
+    const GenerationRequest& request;
     const std::chrono::steady_clock::time_point submitted_at = std::chrono::steady_clock::now();
     std::atomic<bool> cancelled = false;  // set by any thread
 
@@ -38,6 +36,7 @@ struct Generation {
     std::vector<TokenId> tokens;          // the prompt and what was generated
     std::optional<graph::KvCache> cache;  // of the first tokens, once it is live
     std::optional<graph::Sampler> sampler;
+    std::optional<grammar::Constraint> constraint;  // by the grammar, if there is one
     Receipt receipt;
     std::optional<double> waited_seconds;  // from its submission until it was live
     bool ended = false;
@@ -48,6 +47,7 @@ struct Generation {
         return std::chrono::duration<double>(std::chrono::steady_clock::now() - submitted_at)
             .count();
     }
+    bool shows_prompt() const { return submission.on_prompt != nullptr; }
     bool has_prompt_left() const { return cache->length() < request.prompt.size(); }
 };
 

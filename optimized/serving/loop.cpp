@@ -1,11 +1,13 @@
 #include "optimized/serving/loop.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 #include <utility>
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/parallel.hpp"
+#include "optimized/grammar/grammar.hpp"
 #include "optimized/graph/generate.hpp"
 
 namespace slip::serving {
@@ -48,38 +50,45 @@ Loop::Loop(Access::LanguageState& model, const SchedulerOptions& options)
     publish();
 }
 
-Scheduler::Id Loop::submit(GenerationRequest request, LanguageModel::OnToken on_token,
-                           Scheduler::OnEnd on_end) {
-    graph::positions_for(*model_.graph, request.prompt, request.sampling);
+std::vector<Scheduler::Id> Loop::submit(std::vector<Submission> submissions) {
+    for (const Submission& each : submissions) {
+        graph::positions_for(*model_.graph, each.request.prompt, each.request.sampling);
+        graph::require_in_vocabulary(each.request.ends, model_.graph->config());
+        if (each.request.grammar) read_vocabulary();
+    }
     const std::lock_guard lock(mutex_);
     if (draining_) throw Overloaded("no further generations are taken: the scheduler drains");
-    if (!has_quota(request.tenant)) {
-        throw Overloaded("the tenant has " + std::to_string(options_.waiting_per_tenant) +
-                         " generations that wait already");
-    }
-    if (unended_.size() >= options_.live + options_.waiting) {
+    require_quotas(submissions);
+    if (unended_.size() + submissions.size() > options_.live + options_.waiting) {
         throw Overloaded(std::to_string(unended_.size()) +
-                         " generations are live or waiting already: expected fewer than " +
-                         std::to_string(options_.live + options_.waiting));
+                         " generations are live or waiting already: expected at most " +
+                         std::to_string(options_.live + options_.waiting) + " with " +
+                         std::to_string(submissions.size()) + " more");
     }
-    const Scheduler::Id id = next_id_++;
-    auto generation = std::make_shared<Generation>(id, std::move(request), std::move(on_token),
-                                                   std::move(on_end));
-    unended_.emplace(id, generation);
-    waiting_.push_back(std::move(generation));
+    std::vector<Scheduler::Id> ids;
+    for (Submission& each : submissions) {
+        ids.push_back(next_id_++);
+        auto generation = std::make_shared<Generation>(ids.back(), std::move(each));
+        unended_.emplace(ids.back(), generation);
+        waiting_.push_back(std::move(generation));
+    }
     attention_ = true;
     changed_.notify_all();
-    return id;
+    return ids;
 }
 
-/// Whether one more generation of the tenant may wait. mutex_ is held.
-bool Loop::has_quota(const std::string& tenant) const {
+/// Throws Overloaded if more generations of a tenant would wait than may. mutex_ is held.
+void Loop::require_quotas(const std::vector<Submission>& submissions) const {
     const std::size_t places = options_.live - (unended_.size() - waiting_.size());
-    if (waiting_.size() < places) return true;  // it is live in the next step
-    const auto own =
-        std::count_if(waiting_.begin() + static_cast<std::ptrdiff_t>(places), waiting_.end(),
-                      [&](const auto& one) { return one->request.tenant == tenant; });
-    return static_cast<std::size_t>(own) < options_.waiting_per_tenant;
+    std::map<std::string, std::size_t> waiting;
+    auto count = [&, at = std::size_t{0}](const std::string& tenant, bool is_new) mutable {
+        if (at++ < places) return;  // it is live in the next step
+        if (++waiting[tenant] <= options_.waiting_per_tenant || !is_new) return;
+        throw Overloaded("the tenant has " + std::to_string(options_.waiting_per_tenant) +
+                         " generations that wait already");
+    };
+    for (const auto& each : waiting_) count(each->request.tenant, false);
+    for (const Submission& each : submissions) count(each.request.tenant, true);
 }
 
 void Loop::cancel(Scheduler::Id generation) {
@@ -212,16 +221,54 @@ void Loop::admit() {
 }
 
 void Loop::begin(const std::shared_ptr<Generation>& generation) {
-    if (generation->request.sampling.max_tokens == 0) return end({generation}, Reason::length);
+    if (generation->request.sampling.max_tokens == 0 && !generation->shows_prompt()) {
+        return end({generation}, Reason::length);
+    }
     generation->cache.emplace(model_.graph->config());
     borrow_beginning(*generation);
     generation->cache->reserve(generation->tokens.size());
     generation->sampler.emplace(generation->request.sampling, generation->tokens);
+    if (generation->request.grammar) constrain(*generation);
+}
+
+/// The bytes of all tokens, for grammars. By the thread of who brings the first one.
+void Loop::read_vocabulary() {
+    std::call_once(vocabulary_read_, [&] {
+        const importing::Tokenizer& tokenizer = model_.required_tokenizer();
+        std::vector<std::string> bytes(model_.graph->config().vocab_size);
+        const std::size_t known = std::min(bytes.size(), tokenizer.vocab_size());
+        for (std::size_t i = 0; i < known; ++i) {
+            const auto id = static_cast<TokenId>(i);
+            importing::TokenText token = tokenizer.token(id);
+            if (token.special) continue;
+            if (!strips_first_space_ && token.text.starts_with(' ')) {
+                strips_first_space_ = !tokenizer.decode(std::span(&id, 1)).starts_with(' ');
+            }
+            bytes[i] = std::move(token.text);
+        }
+        vocabulary_ = std::make_shared<const grammar::Vocabulary>(std::move(bytes));
+    });
+}
+
+/// SERVE-30.
+void Loop::constrain(Generation& generation) const {
+    const GenerationRequest& request = generation.request;
+    const base::ModelConfig& config = model_.graph->config();
+    std::vector<TokenId> ends = request.ends;
+    for (TokenId id = 0; std::cmp_less(id, config.vocab_size); ++id) {
+        if (config.ends_text(id)) ends.push_back(id);
+    }
+    // Where the prompt has no text, the new text is the beginning.
+    const bool first =
+        strips_first_space_ && model_.required_tokenizer().decode(request.prompt).empty();
+    generation.constraint.emplace(request.grammar->state()->program, vocabulary_, std::move(ends),
+                                  first);
 }
 
 /// SERVE-4: of its own tenant alone.
 void Loop::borrow_beginning(Generation& generation) {
     if (generation.request.tenant.empty() || !kept_.keeps_any()) return;
+    if (generation.shows_prompt()) return;  // logits of all of it are wanted
     const Beginning beginning = known_beginning(generation);
     if (beginning.length == 0) return;
     generation.cache->begin_like(*beginning.cache, beginning.length);
@@ -267,7 +314,7 @@ void Loop::end(Generation& generation, Reason reason, std::exception_ptr error) 
         reason, std::move(error), generation.receipt,
         generation.waited_seconds.value_or(generation.seconds_since_submission())};
     try {
-        if (generation.on_end) generation.on_end(how);
+        if (generation.submission.on_end) generation.submission.on_end(how);
     } catch (const std::exception& thrown) {
         note(std::string("the end of a generation was told in vain: ") + thrown.what());
     } catch (...) {
@@ -376,34 +423,82 @@ void Loop::give_tokens(const std::vector<Part>& parts, const std::vector<float>&
     const std::size_t width = model_.graph->config().vocab_size;
     std::span<const float> rest = logits;
     for (const Part& part : parts) {
-        if (!part.generation->pending().empty()) continue;  // of its prompt
-        give_token(*part.generation, rest.first(width));
-        rest = rest.subspan(width);
+        Generation& generation = *part.generation;
+        const std::size_t end = generation.cache->length();  // of what is computed
+        std::size_t place = part.shows_prompt() ? end - part.tokens + 1 : end;
+        for (; place <= end; ++place) {
+            if (place < generation.request.prompt.size() && !part.shows_prompt()) break;
+            if (place < generation.request.prompt.size()) {
+                show_prompt(generation, place, rest.first(width));
+            } else {
+                give_token(generation, rest.first(width));
+            }
+            rest = rest.subspan(width);
+        }
     }
     std::erase_if(live_, [](const auto& one) { return one->ended; });
 }
 
+void Loop::show_prompt(Generation& generation, std::size_t place, std::span<const float> logits) {
+    if (generation.ended) return;
+    try {
+        generation.submission.on_prompt(place, logits);
+    } catch (...) {
+        end(generation, Reason::failed, std::current_exception());
+    }
+}
+
 /// The order of events is that of LanguageModel::generate().
 void Loop::give_token(Generation& generation, std::span<const float> logits) {
+    if (generation.ended) return;
     if (generation.cancelled) return end(generation, Reason::cancelled);
-    const TokenId id = generation.sampler->next(logits);
-    if (model_.graph->config().ends_text(id)) return end(generation, Reason::end_of_text);
-    generation.tokens.push_back(id);
-    ++generation.receipt.generated_tokens;
-    {
-        const std::lock_guard lock(mutex_);
-        ++statistics_.generated_tokens;
-    }
+    if (generation.request.sampling.max_tokens == 0) return end(generation, Reason::length);
+    TokenId id = 0;
+    if (!choose(generation, logits, id)) return;
+    const bool ends = model_.graph->config().ends_text(id);
+    if (ends && !generation.submission.shows_end) return end(generation, Reason::end_of_text);
+    if (!ends) count_token(generation, id);
     bool goes_on = true;
     try {
-        if (generation.on_token) goes_on = generation.on_token(id, logits);
+        if (generation.submission.on_token) goes_on = generation.submission.on_token(id, logits);
     } catch (...) {
         return end(generation, Reason::failed, std::current_exception());
     }
+    if (ends) return end(generation, Reason::end_of_text);
     if (!goes_on) return end(generation, Reason::stopped);
+    if (generation.constraint && generation.constraint->complete()) {
+        return end(generation, Reason::end_of_text);
+    }
     if (generation.receipt.generated_tokens == generation.request.sampling.max_tokens) {
         end(generation, Reason::length);
     }
+}
+
+/// The next token. Returns false if there is none: then the generation has ended.
+bool Loop::choose(Generation& generation, std::span<const float> logits, TokenId& id) {
+    if (!generation.constraint) {
+        id = generation.sampler->next(logits);
+        return true;
+    }
+    if (generation.constraint->complete()) {  // before its first token
+        end(generation, Reason::end_of_text);
+        return false;
+    }
+    try {
+        id = generation.sampler->next(logits, generation.constraint->allowed());
+        generation.constraint->take(id);
+        return true;
+    } catch (...) {
+        end(generation, Reason::failed, std::current_exception());
+        return false;
+    }
+}
+
+void Loop::count_token(Generation& generation, TokenId id) {
+    generation.tokens.push_back(id);
+    ++generation.receipt.generated_tokens;
+    const std::lock_guard lock(mutex_);
+    ++statistics_.generated_tokens;
 }
 
 // ---------------------------------------------------------------------------------------------

@@ -32,8 +32,7 @@ public:
     Loop(Access::LanguageState& model, const SchedulerOptions& options);
 
     // For any thread; see Scheduler.
-    Scheduler::Id submit(GenerationRequest request, LanguageModel::OnToken on_token,
-                         Scheduler::OnEnd on_end);
+    std::vector<Scheduler::Id> submit(std::vector<Submission> submissions);
     void cancel(Scheduler::Id generation);
     void drain();
     SchedulerStatistics statistics() const;
@@ -49,7 +48,7 @@ private:
 
     bool wait_for_work();
     void watch_session(std::unique_lock<std::mutex>& lock);
-    bool has_quota(const std::string& tenant) const;
+    void require_quotas(const std::vector<Submission>& submissions) const;
     Generations all() const;
     void publish();
 
@@ -58,6 +57,8 @@ private:
     void admit();
     void begin(const std::shared_ptr<Generation>& generation);
     void borrow_beginning(Generation& generation);
+    void constrain(Generation& generation) const;
+    void read_vocabulary();
     Beginning known_beginning(const Generation& generation);
     void end(Generation& generation, Reason reason, std::exception_ptr error = {});
     void end(const Generations& generations, Reason reason, const std::exception_ptr& error = {});
@@ -69,6 +70,9 @@ private:
     bool compute(const std::vector<Part>& parts, std::vector<float>& logits);
     void count(const std::vector<Part>& parts);
     void give_tokens(const std::vector<Part>& parts, const std::vector<float>& logits);
+    void show_prompt(Generation& generation, std::size_t place, std::span<const float> logits);
+    bool choose(Generation& generation, std::span<const float> logits, TokenId& id);
+    void count_token(Generation& generation, TokenId id);
     void give_token(Generation& generation, std::span<const float> logits);
 
     // Sessions.
@@ -86,6 +90,10 @@ private:
 
     Access::LanguageState& model_;
     const SchedulerOptions options_;
+
+    std::once_flag vocabulary_read_;
+    std::shared_ptr<const grammar::Vocabulary> vocabulary_;  // with the first grammar
+    bool strips_first_space_ = false;                        // its tokenizer does
 
     mutable std::mutex mutex_;  // guards the next eight
     std::condition_variable changed_;

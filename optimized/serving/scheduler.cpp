@@ -32,7 +32,15 @@ const LanguageModel& Scheduler::model() const { return state_->model; }
 
 Scheduler::Id Scheduler::submit(GenerationRequest request, LanguageModel::OnToken on_token,
                                 OnEnd on_end) {
-    return state_->loop.submit(std::move(request), std::move(on_token), std::move(on_end));
+    std::vector<Submission> one(1);
+    one.front().request = std::move(request);
+    one.front().on_token = std::move(on_token);
+    one.front().on_end = std::move(on_end);
+    return submit(std::move(one)).front();
+}
+
+std::vector<Scheduler::Id> Scheduler::submit(std::vector<Submission> submissions) {
+    return state_->loop.submit(std::move(submissions));
 }
 
 void Scheduler::cancel(Id generation) { state_->loop.cancel(generation); }

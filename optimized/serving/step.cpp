@@ -30,8 +30,9 @@ void append_prompts(const Generations& live, std::size_t room, std::vector<Part>
 graph::BatchEntry Part::entry() const {
     const auto pending = generation->pending();
     const std::size_t left = pending.size() - tokens;
+    const auto otherwise = left == 0 ? graph::Logits::last_position : graph::Logits::none;
     return {*generation->cache, pending.first(tokens),
-            left == 0 ? graph::Logits::last_position : graph::Logits::none, left};
+            shows_prompt() ? graph::Logits::every_position : otherwise, left};
 }
 
 std::vector<Part> choose_step(const Generations& live, const graph::Transformer& graph,

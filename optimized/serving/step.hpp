@@ -16,7 +16,10 @@ struct Part {
     std::size_t tokens;  // at least 1
     bool of_prompt;
 
-    /// As the graph takes it. Logits are wanted once no token is left that is known already.
+    /// Whether logits of every token of the prompt are wanted.
+    bool shows_prompt() const { return of_prompt && generation->shows_prompt(); }
+    /// As the graph takes it. Logits of the last token are wanted once none is left that is known
+    /// already.
     graph::BatchEntry entry() const;
 };
 

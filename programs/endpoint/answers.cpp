@@ -2,6 +2,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "optimized/import/utf8.hpp"
 #include "slip/version.h"
 
 namespace slip::endpoint {
@@ -46,15 +47,32 @@ Json slip_of(const ReceiptFacts& facts, const Receipt& receipt) {
             {"kernels", facts.kernels},         {"repeated_steps", receipt.repeated_steps}};
 }
 
-Json bytes_of(const std::string& token) {
+Json bytes_of(const Token& token) {
+    if (token.special) return nullptr;
     Json bytes = Json::array();
-    for (const char byte : token) bytes.push_back(static_cast<unsigned char>(byte));
+    for (const char byte : token.text) bytes.push_back(static_cast<unsigned char>(byte));
     return bytes;
 }
 
+/// A part of a character as OpenAI writes it, "bytes:" before it in completions.
+std::string shown(const Token& token, bool chat) {
+    if (importing::utf8_prefix(token.text) == token.text.size()) return token.text;
+    std::string text = chat ? "" : "bytes:";
+    for (const char byte : token.text) {
+        const auto value = static_cast<unsigned char>(byte);
+        text.append("\\x").append(1, "0123456789abcdef"[value >> 4]);
+        text.append(1, "0123456789abcdef"[value & 15U]);
+    }
+    return text;
+}
+
+Json log_probability_of(const TokenChoice::Alternative& choice) {
+    return choice.log_probability ? Json(*choice.log_probability) : Json();
+}
+
 Json described(const TokenChoice::Alternative& choice) {
-    return {{"token", choice.token},
-            {"logprob", choice.log_probability},
+    return {{"token", shown(choice.token, true)},
+            {"logprob", log_probability_of(choice)},
             {"bytes", bytes_of(choice.token)}};
 }
 
@@ -74,13 +92,17 @@ Json chat_choices(const std::vector<TokenChoice>& choices) {
 Json completion_choices(const std::vector<TokenChoice>& choices) {
     Json json = {{"tokens", Json::array()},
                  {"token_logprobs", Json::array()},
-                 {"top_logprobs", Json::array()}};
+                 {"top_logprobs", Json::array()},
+                 {"text_offset", Json::array()}};
     for (const TokenChoice& choice : choices) {
-        json["tokens"].push_back(choice.chosen.token);
-        json["token_logprobs"].push_back(choice.chosen.log_probability);
-        Json others = Json::object();
-        for (const auto& other : choice.likeliest) others[other.token] = other.log_probability;
-        json["top_logprobs"].push_back(others);
+        json["tokens"].push_back(shown(choice.chosen.token, false));
+        json["token_logprobs"].push_back(log_probability_of(choice.chosen));
+        json["text_offset"].push_back(choice.offset);
+        Json others = Json::object();  // of tokens that are shown alike, the likeliest
+        for (const auto& other : choice.likeliest) {
+            others.emplace(shown(other.token, false), log_probability_of(other));
+        }
+        json["top_logprobs"].push_back(choice.chosen.log_probability ? others : Json());
     }
     return json;
 }
@@ -90,9 +112,10 @@ Json log_probabilities(bool chat, const std::optional<std::vector<TokenChoice>>&
     return chat ? chat_choices(*choices) : completion_choices(*choices);
 }
 
-/// `text`: with "text" or "delta" as its kind has it.
-Json choice_of(const char* name, const Json& text, const Json& log_probs, const Json& reason) {
-    return {{"index", 0}, {name, text}, {"logprobs", log_probs}, {"finish_reason", reason}};
+/// `text`: with "text", "message" or "delta" as its kind has it.
+Json choice_of(std::size_t index, const char* name, const Json& text, const Json& log_probs,
+               const Json& reason) {
+    return {{"index", index}, {name, text}, {"logprobs", log_probs}, {"finish_reason", reason}};
 }
 
 Json chunk_of(const AnswerHead& head, const Json& choice, bool usage_follows) {
@@ -106,44 +129,47 @@ const char* text_name(const AnswerHead& head) { return head.chat ? "delta" : "te
 
 }  // namespace
 
-std::string whole_answer(const AnswerHead& head, const std::string& text,
-                         const std::optional<std::vector<TokenChoice>>& choices,
+std::string whole_answer(const AnswerHead& head, std::span<const WholeChoice> choices,
                          const AnswerEnd& end) {
     Json json = frame(head, false);
-    const Json message = {{"role", "assistant"}, {"content", text}, {"refusal", nullptr}};
-    json["choices"].push_back(choice_of(head.chat ? "message" : "text",
-                                        head.chat ? message : Json(text),
-                                        log_probabilities(head.chat, choices), end.finish_reason));
+    for (const auto& [part, finish_reason] : choices) {
+        const Json message = {{"role", "assistant"}, {"content", part.text}, {"refusal", nullptr}};
+        json["choices"].push_back(choice_of(
+            part.index, head.chat ? "message" : "text", head.chat ? message : Json(part.text),
+            log_probabilities(head.chat, part.choices), finish_reason));
+    }
     json["usage"] = usage_of(end.receipt);
     if (end.facts) json["slip"] = slip_of(*end.facts, end.receipt);
     return dump(json);
 }
 
-std::string first_event(const AnswerHead& head, bool usage_follows) {
+std::string first_event(const AnswerHead& head, std::size_t index, bool usage_follows) {
     if (!head.chat) return {};
     const Json delta = {{"role", "assistant"}, {"content", ""}};
-    return event(chunk_of(head, choice_of("delta", delta, nullptr, nullptr), usage_follows));
+    return event(chunk_of(head, choice_of(index, "delta", delta, nullptr, nullptr), usage_follows));
 }
 
-std::string text_event(const AnswerHead& head, const std::string& text,
-                       const std::optional<std::vector<TokenChoice>>& choices, bool usage_follows) {
-    const Json part = head.chat ? Json{{"content", text}} : Json(text);
-    return event(chunk_of(
-        head, choice_of(text_name(head), part, log_probabilities(head.chat, choices), nullptr),
-        usage_follows));
+std::string text_event(const AnswerHead& head, const AnswerPart& part, bool usage_follows) {
+    const Json text = head.chat ? Json{{"content", part.text}} : Json(part.text);
+    return event(chunk_of(head,
+                          choice_of(part.index, text_name(head), text,
+                                    log_probabilities(head.chat, part.choices), nullptr),
+                          usage_follows));
 }
 
-std::string last_events(const AnswerHead& head, const AnswerEnd& end, bool usage_follows) {
-    const Json part = head.chat ? Json::object() : Json("");
-    Json last =
-        chunk_of(head, choice_of(text_name(head), part, nullptr, end.finish_reason), usage_follows);
+std::string last_event(const AnswerHead& head, std::size_t index, const std::string& finish_reason,
+                       const AnswerEnd* end, bool usage_follows) {
+    const Json nothing = head.chat ? Json::object() : Json("");
+    Json last = chunk_of(head, choice_of(index, text_name(head), nothing, nullptr, finish_reason),
+                         usage_follows);
+    if (end == nullptr) return event(last);
     std::string events;
     if (usage_follows) {
         events = event(last);
         last = frame(head, true);
-        last["usage"] = usage_of(end.receipt);
+        last["usage"] = usage_of(end->receipt);
     }
-    if (end.facts) last["slip"] = slip_of(*end.facts, end.receipt);
+    if (end->facts) last["slip"] = slip_of(*end->facts, end->receipt);
     return events + event(last) + "data: [DONE]\n\n";
 }
 

@@ -33,34 +33,47 @@ struct ReceiptFacts {
 /// What OpenAI's interface shows in the place of a log-probability that is not told (SERVE-10).
 inline constexpr double unlikely_log_probability = -9999.0;
 
-/// One token that was chosen, and what else could have been.
+/// One token that was chosen or stands in a prompt, and what else could have been.
 struct TokenChoice {
     struct Alternative {
-        std::string token;  ///< its text by itself
-        double log_probability = 0;
+        Token token;
+        std::optional<double> log_probability;  ///< none: of the first token of a prompt
     };
     Alternative chosen;
     std::vector<Alternative> likeliest;
+    std::size_t offset = 0;  ///< whole characters that stand before it, of the prompt too
 };
 
-/// How an answer ended: what stands in the last chunk, or in the whole answer.
+/// A part of the text of one choice.
+struct AnswerPart {
+    std::size_t index = 0;  ///< of the choice
+    std::string text;
+    std::optional<std::vector<TokenChoice>> choices;  ///< of its tokens; none: not shown
+};
+
+/// How a whole answer ended.
 struct AnswerEnd {
-    std::string finish_reason;          ///< "stop" or "length"
-    Receipt receipt;                    ///< of the usage too
+    Receipt receipt;                    ///< of the usage too, of all choices together
     std::optional<ReceiptFacts> facts;  ///< none: without "slip"
 };
 
-/// The body of an answer that is not streamed.
-std::string whole_answer(const AnswerHead& head, const std::string& text,
-                         const std::optional<std::vector<TokenChoice>>& choices,
+/// A choice as a whole.
+struct WholeChoice {
+    AnswerPart part;
+    std::string finish_reason;  ///< "stop" or "length"
+};
+
+/// The body of an answer that is not streamed. The choices are in the order of their index.
+std::string whole_answer(const AnswerHead& head, std::span<const WholeChoice> choices,
                          const AnswerEnd& end);
 
-/// Events of a stream, "data: " and the empty line included.
-std::string first_event(const AnswerHead& head, bool usage_follows);
-std::string text_event(const AnswerHead& head, const std::string& text,
-                       const std::optional<std::vector<TokenChoice>>& choices, bool usage_follows);
-/// The chunk with the finish reason, the one with the usage if it was asked for, and [DONE].
-std::string last_events(const AnswerHead& head, const AnswerEnd& end, bool usage_follows);
+/// Events of a stream, "data: " and the empty line included. The first of a choice:
+std::string first_event(const AnswerHead& head, std::size_t index, bool usage_follows);
+std::string text_event(const AnswerHead& head, const AnswerPart& part, bool usage_follows);
+/// The chunk with a choice's finish reason. With `end` it is the last one: then come the usage, if
+/// it was asked for, and [DONE].
+std::string last_event(const AnswerHead& head, std::size_t index, const std::string& finish_reason,
+                       const AnswerEnd* end, bool usage_follows);
 /// An answer that has begun cannot be completed.
 std::string error_event(const ApiError& error);
 

@@ -28,8 +28,8 @@ ClientSeeds::ClientSeeds() : key_(key_bytes) {
     }
 }
 
-std::uint64_t ClientSeeds::seed_for(const SamplingOptions& options,
-                                    std::span<const TokenId> prompt) const {
+std::uint64_t ClientSeeds::seed_for(const SamplingOptions& options, std::span<const TokenId> prompt,
+                                    const std::string& texts) const {
     std::string message;
     append(message, options.seed);
     append(message, options.top_k);
@@ -38,6 +38,13 @@ std::uint64_t ClientSeeds::seed_for(const SamplingOptions& options,
           options.presence_penalty, options.frequency_penalty}) {
         append(message, number);
     }
+    append(message, options.logit_bias.size());
+    for (const auto& [id, bias] : options.logit_bias) {
+        append(message, id);
+        append(message, bias);
+    }
+    append(message, texts.size());
+    message += texts;
     for (const TokenId id : prompt) append(message, id);
     std::array<unsigned char, EVP_MAX_MD_SIZE> digest;
     unsigned size = 0;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 
 #include "optimized/base/secret_buffer.hpp"
 #include "slip/language_model.hpp"
@@ -15,8 +16,9 @@ public:
     ClientSeeds();
 
     /// For one seed, prompt and options always the same; for any others, apart from max_tokens,
-    /// one that tells nothing of it.
-    std::uint64_t seed_for(const SamplingOptions& options, std::span<const TokenId> prompt) const;
+    /// one that tells nothing of it. `texts`: what the answer may be.
+    std::uint64_t seed_for(const SamplingOptions& options, std::span<const TokenId> prompt,
+                           const std::string& texts = {}) const;
 
 private:
     base::SecretBuffer<std::uint8_t> key_;

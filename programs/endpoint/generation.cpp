@@ -1,10 +1,8 @@
 #include "programs/endpoint/generation.hpp"
 
-#include <algorithm>
-#include <numeric>
+#include <iterator>
 #include <utility>
 
-#include "optimized/graph/sampler.hpp"
 #include "slip/error.hpp"
 
 namespace slip::endpoint {
@@ -22,39 +20,16 @@ double seconds_between(std::chrono::steady_clock::time_point begin,
     return std::chrono::duration<double>(end - begin).count();
 }
 
-/// Whether fewer than `count` tokens come before this one, by log-probability and id.
-bool is_among_likeliest(std::span<const double> values, TokenId id, std::size_t count) {
-    const auto own = static_cast<std::size_t>(id);
-    std::size_t before = 0;
-    for (std::size_t i = 0; i < values.size(); ++i) {
-        if (values[i] > values[own] || (values[i] == values[own] && i < own)) ++before;
-    }
-    return before < count;
-}
-
-/// `all`: a chosen token's log-probability is shown whatever its rank (SERVE-10).
-TokenChoice describe(const LanguageModel& model, TokenId id, std::span<const float> logits,
-                     std::size_t likeliest, bool all) {
-    const std::vector<double> values = graph::log_probabilities(logits);
-    const auto entry = [&](TokenId token) {
-        const TokenId ids[] = {token};
-        return TokenChoice::Alternative{model.decode(ids), values[static_cast<std::size_t>(token)]};
-    };
-    std::vector<TokenId> ids(values.size());
-    std::iota(ids.begin(), ids.end(), 0);
-    const std::size_t count = std::min(likeliest, ids.size());
-    std::partial_sort(ids.begin(), ids.begin() + static_cast<std::ptrdiff_t>(count), ids.end(),
-                      [&](TokenId a, TokenId b) {
-                          const double of_a = values[static_cast<std::size_t>(a)];
-                          const double of_b = values[static_cast<std::size_t>(b)];
-                          return of_a > of_b || (of_a == of_b && a < b);
-                      });
-    TokenChoice choice{entry(id), {}};
-    if (!all && !is_among_likeliest(values, id, most_likeliest)) {
-        choice.chosen.log_probability = unlikely_log_probability;
-    }
-    for (std::size_t i = 0; i < count; ++i) choice.likeliest.push_back(entry(ids[i]));
-    return choice;
+/// Those of one generation, beside those of others of the same request.
+void add(Receipt& sum, const Receipt& one) {
+    sum.generated_tokens += one.generated_tokens;
+    sum.rounds += one.rounds;
+    sum.checks += one.checks;
+    sum.bytes_up += one.bytes_up;
+    sum.bytes_down += one.bytes_down;
+    sum.charlie_multiplications += one.charlie_multiplications;
+    sum.david_multiplications += one.david_multiplications;
+    sum.repeated_steps += one.repeated_steps;
 }
 
 }  // namespace
@@ -74,6 +49,10 @@ ApiError error_of(const GenerationEnd& end) {
                        "no machine is left that computes with this server: one sent a wrong reply");
     } catch (const ProtocolError&) {
         return failure(503, "no_david", "no machine that computes with this server can be reached");
+    } catch (const BadInput& error) {  // of its grammar
+        ApiError refusal(400, error.what());
+        refusal.param = "grammar";
+        return refusal;
         // NOLINTNEXTLINE(bugprone-empty-catch)
     } catch (const std::exception&) {
         // A defect: its text may hold anything, and is not for clients.
@@ -82,28 +61,55 @@ ApiError error_of(const GenerationEnd& end) {
 }
 
 Generation::Generation(const Shared& shared, AnswerHead head, const GenerationOrder& order,
-                       std::span<const TokenId> prompt, std::shared_ptr<ToldReply> reply)
+                       std::vector<std::vector<TokenId>> prompts, std::shared_ptr<ToldReply> reply)
     : shared_(shared),
       head_(std::move(head)),
       stream_(order.stream),
       include_usage_(order.include_usage),
-      likeliest_(order.log_probabilities),
+      shown_{order.echo, order.log_probabilities, shared.unlikely_log_probabilities},
+      per_prompt_(order.choices),
       reply_(std::move(reply)),
-      text_(shared.scheduler->model(), prompt, order.stops) {
-    if (likeliest_) choices_.emplace();
+      prompts_(std::move(prompts)),
+      unended_(prompts_.size() * order.choices) {
+    for (std::size_t index = 0; index < unended_; ++index) {
+        texts_.emplace_back(shared_.scheduler->model(), index, prompts_[index / per_prompt_],
+                            order.stops, shown_);
+        whole_.push_back({{index, "", std::nullopt}, ""});
+        if (shown_.likeliest) whole_.back().part.choices.emplace();
+    }
+    begun_.resize(unended_);
+    times_.resize(unended_);
 }
 
-void Generation::start(GenerationRequest request) {
+Submission Generation::submission(GenerationRequest request, std::size_t index) {
+    Submission submission;
     const auto self = shared_from_this();
-    const Scheduler::Id id = shared_.scheduler->submit(
-        std::move(request),
-        [self](TokenId token, std::span<const float> logits) {
-            return self->on_token(token, logits);
-        },
-        [self](const GenerationEnd& end) { self->on_end(end); });
+    submission.request = std::move(request);
+    submission.on_token = [self, index](TokenId id, std::span<const float> logits) {
+        return self->on_token(index, id, logits);
+    };
+    submission.on_end = [self, index](const GenerationEnd& end) { self->on_end(index, end); };
+    if (shown_.echo && shown_.likeliest) {
+        submission.on_prompt = [self, index](std::size_t place, std::span<const float> logits) {
+            if (self->gone_) return;
+            const TokenId id = self->prompts_[index / self->per_prompt_][place];
+            self->show(self->texts_[index].on_prompt(id, logits));
+        };
+    }
+    // So that max_tokens of 1 shows one place behind the prompt, whatever stands there.
+    submission.shows_end = shown_.likeliest && !head_.chat;
+    return submission;
+}
+
+void Generation::start(std::vector<GenerationRequest> requests) {
+    std::vector<Submission> submissions;
+    for (GenerationRequest& request : requests) {
+        submissions.push_back(submission(std::move(request), submissions.size()));
+    }
+    auto ids = shared_.scheduler->submit(std::move(submissions));
     {
         const std::lock_guard lock(mutex_);
-        id_ = id;
+        ids_ = std::move(ids);
     }
     reply_->on_gone([weak = weak_from_this()] {
         if (const auto generation = weak.lock()) generation->client_gone();
@@ -113,83 +119,94 @@ void Generation::start(GenerationRequest request) {
 /// SERVE-8: nobody computes for a client who is gone.
 void Generation::client_gone() {
     gone_ = true;
-    std::optional<Scheduler::Id> id;
+    cancel();
+}
+
+void Generation::cancel() {
+    std::vector<Scheduler::Id> ids;
     {
         const std::lock_guard lock(mutex_);
-        id = id_;
+        ids = ids_;
     }
-    if (id) shared_.scheduler->cancel(*id);
+    for (const Scheduler::Id id : ids) shared_.scheduler->cancel(id);
 }
 
-void Generation::note_token() {
-    const bool first = !first_token_seconds_;
+void Generation::note_token(std::size_t index) {
+    Times& times = times_[index];
     const Clock::time_point now = Clock::now();
-    const double seconds = seconds_between(last_token_, now);
-    shared_.observer->on_token(first, seconds);
-    if (first) first_token_seconds_ = seconds;
-    last_token_ = now;
+    const double seconds = seconds_between(times.last_token.value_or(began_), now);
+    shared_.observer->on_token(!times.last_token, seconds);
+    if (!times.last_token) times.first_token_seconds = seconds;
+    times.last_token = now;
 }
 
-bool Generation::on_token(TokenId id, std::span<const float> logits) {
+bool Generation::on_token(std::size_t index, TokenId id, std::span<const float> logits) {
     if (gone_) return false;
-    note_token();
+    note_token(index);
     if (head_.chat && shared_.chat->ends_answer(id)) return false;
-    if (likeliest_) {
-        choices_->push_back(describe(shared_.scheduler->model(), id, logits, *likeliest_,
-                                     shared_.unlikely_log_probabilities));
-    }
-    show(text_.push(id));
-    return !text_.stopped() && !gone_;
+    show(texts_[index].on_token(id, logits));
+    return !texts_[index].stopped() && !gone_;
 }
 
-void Generation::show(const std::string& text) {
-    if (!stream_) {
-        answer_ += text;
-    } else if (!text.empty()) {
-        send_events(text_event(head_, text, choices_, include_usage_));
-        if (choices_) choices_->clear();
-    }
+void Generation::show(std::optional<AnswerPart> part) {
+    if (!part) return;
+    if (stream_) return send_events(part->index, text_event(head_, *part, include_usage_));
+    AnswerPart& whole = whole_[part->index].part;
+    whole.text += part->text;
+    if (!part->choices) return;
+    whole.choices->insert(whole.choices->end(), std::make_move_iterator(part->choices->begin()),
+                          std::make_move_iterator(part->choices->end()));
 }
 
-void Generation::send_events(const std::string& events) {
-    if (!begun_) {
-        begun_ = true;
+void Generation::send_events(std::size_t index, std::string events) {
+    if (!answering_) {
+        answering_ = true;
         HttpResponse head{200, "text/event-stream; charset=utf-8", "", shared_.fields};
         head.fields.emplace_back("X-Accel-Buffering", "no");
         shared_.observer->on_answer(head.status);
         reply_->begin(head);
-        reply_->write(first_event(head_, include_usage_));
+    }
+    if (!begun_[index]) {
+        begun_[index] = true;
+        events.insert(0, first_event(head_, index, include_usage_));
     }
     if (!reply_->write(events)) gone_ = true;
 }
 
-void Generation::on_end(const GenerationEnd& end) {
+void Generation::on_end(std::size_t index, const GenerationEnd& end) {
     using Reason = GenerationEnd::Reason;
     shared_.observer->on_end(end, seconds_between(began_, Clock::now()));
-    reply_->line().add(end, first_token_seconds_);
-    if (gone_) return;  // the reply closes the connection
+    reply_->line().add(end, times_[index].first_token_seconds);
+    add(receipt_, end.receipt);
+    if (index % per_prompt_ == 0) {  // the others have the same prompt
+        receipt_.prompt_tokens += end.receipt.prompt_tokens;
+        receipt_.cached_tokens += end.receipt.cached_tokens;
+    }
+    --unended_;
+    if (gone_) return;  // the reply closes the connection, or has had an error
     if (end.reason == Reason::failed || end.reason == Reason::cancelled) return fail(error_of(end));
-    show(text_.finish());
-    const AnswerEnd last{end.reason == Reason::length ? "length" : "stop", end.receipt,
-                         shared_.facts};
+    show(texts_[index].finish());
+    whole_[index].finish_reason = end.reason == Reason::length ? "length" : "stop";
+    const AnswerEnd all{receipt_, shared_.facts};
     if (stream_) {
-        if (choices_ && !choices_->empty()) {  // of tokens without a text of their own
-            send_events(text_event(head_, "", choices_, include_usage_));
-        }
-        send_events(last_events(head_, last, include_usage_));
-        reply_->finish();
-    } else {
-        send({200, "application/json", whole_answer(head_, answer_, choices_, last), {}});
+        send_events(index, last_event(head_, index, whole_[index].finish_reason,
+                                      unended_ == 0 ? &all : nullptr, include_usage_));
+        if (unended_ == 0) reply_->finish();
+    } else if (unended_ == 0) {
+        send({200, "application/json", whole_answer(head_, whole_, all), {}});
     }
 }
 
+/// One choice that fails ends the others.
 void Generation::fail(const ApiError& error) {
-    if (begun_) {
+    gone_ = true;
+    if (answering_) {
         reply_->write(error_event(error));
         reply_->finish();
-        return;
+    } else {
+        send({error.status, "application/json", error_body(error), {{"Retry-After", "1"}}});
     }
-    send({error.status, "application/json", error_body(error), {{"Retry-After", "1"}}});
+    if (unended_ > 0) cancel();
 }
 
 void Generation::send(HttpResponse response) {

@@ -3,6 +3,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstddef>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -12,12 +13,12 @@
 #include <vector>
 
 #include "programs/endpoint/answers.hpp"
+#include "programs/endpoint/choice.hpp"
 #include "programs/endpoint/parsing/http.hpp"
 #include "programs/endpoint/parsing/request.hpp"
 #include "programs/endpoint/request_log.hpp"
 #include "slip/chat.hpp"
 #include "slip/scheduler.hpp"
-#include "slip/text_stream.hpp"
 
 namespace slip::endpoint {
 
@@ -33,8 +34,8 @@ public:
     virtual void on_end(const GenerationEnd& end, double seconds) = 0;
 };
 
-/// SERVE-5: turns the tokens of one generation into an answer. The scheduler's callbacks keep it
-/// alive.
+/// SERVE-5: turns the tokens of one request's generations into an answer. The scheduler's callbacks
+/// keep it alive.
 class Generation : public std::enable_shared_from_this<Generation> {
 public:
     /// What all generations of a service share; it outlives them.
@@ -47,41 +48,54 @@ public:
         bool unlikely_log_probabilities = false;  ///< SERVE-10
     };
 
-    /// `prompt`: what the order's prompt or messages are in ids.
+    /// `prompts`: what the order's prompts or messages are in ids.
     Generation(const Shared& shared, AnswerHead head, const GenerationOrder& order,
-               std::span<const TokenId> prompt, std::shared_ptr<ToldReply> reply);
+               std::vector<std::vector<TokenId>> prompts, std::shared_ptr<ToldReply> reply);
 
-    /// Submits it. Throws as Scheduler::submit(); then nothing has been answered.
-    void start(GenerationRequest request);
+    /// Submits the choices, as many of each prompt as were ordered, one prompt after the other.
+    /// Throws as Scheduler::submit(); then nothing has been answered.
+    void start(std::vector<GenerationRequest> requests);
 
 private:
     using Clock = std::chrono::steady_clock;
+    /// Of one choice.
+    struct Times {
+        std::optional<Clock::time_point> last_token;
+        std::optional<double> first_token_seconds;
+    };
 
-    void note_token();
-    bool on_token(TokenId id, std::span<const float> logits);
-    void on_end(const GenerationEnd& end);
-    void show(const std::string& text);
+    Submission submission(GenerationRequest request, std::size_t index);
+    void note_token(std::size_t index);
+    bool on_token(std::size_t index, TokenId id, std::span<const float> logits);
+    void on_end(std::size_t index, const GenerationEnd& end);
+    void show(std::optional<AnswerPart> part);
     void fail(const ApiError& error);
-    void send_events(const std::string& events);
+    void send_events(std::size_t index, std::string events);
     void send(HttpResponse response);
     void client_gone();
+    void cancel();
 
     const Shared& shared_;
     const AnswerHead head_;
     const bool stream_;
     const bool include_usage_;
-    const std::optional<std::size_t> likeliest_;
+    const Choice::Shown shown_;
+    const std::size_t per_prompt_;
     const std::shared_ptr<ToldReply> reply_;
     const Clock::time_point began_ = Clock::now();
-    Clock::time_point last_token_ = began_;
-    std::optional<double> first_token_seconds_;
-    TextStream text_;
-    std::string answer_;                               // if it is not streamed
-    std::optional<std::vector<TokenChoice>> choices_;  // that were not sent yet
-    bool begun_ = false;                               // the head has been sent
-    std::atomic<bool> gone_ = false;
+    const std::vector<std::vector<TokenId>> prompts_;
+    std::atomic<bool> gone_ = false;  // the client, or what he waited for: nothing more is written
     std::mutex mutex_;
-    std::optional<Scheduler::Id> id_;
+    std::vector<Scheduler::Id> ids_;
+
+    // The scheduler's thread alone uses what follows, by the index of the choice.
+    std::vector<Choice> texts_;
+    std::vector<WholeChoice> whole_;  // if it is not streamed, their parts
+    std::vector<bool> begun_;         // the first event has been sent
+    bool answering_ = false;          // the head of a stream has been sent
+    std::size_t unended_;
+    Receipt receipt_;  // of all
+    std::vector<Times> times_;
 };
 
 /// Why a generation has failed, for its client: without names of machines.

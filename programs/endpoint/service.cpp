@@ -152,7 +152,8 @@ RequestLine Service::line_of(const HttpRequest& request) const {
     line.method = request.method;
     line.path = request.path;
     line.peer = request.peer;
-    line.name = tenant_of(request);
+    const std::shared_ptr<const Access> access = access_;
+    if (access->keys) line.name = tenant_of(request);
     return line;
 }
 
@@ -374,6 +375,19 @@ void Service::require_supported(const GenerationOrder& order, bool chat) const {
         refuse("logprobs", "'logprobs': this server shows no log-probabilities",
                "unsupported_parameter");
     }
+    if (!order.sampling.logit_bias.empty() && !options_.unlikely_log_probabilities) {  // SERVE-10
+        refuse("logit_bias", "'logit_bias': this server lets no client weigh tokens",
+               "unsupported_parameter");
+    }
+    if (order.grammar_field != nullptr && !options_.grammars) {  // SERVE-10
+        refuse(order.grammar_field,
+               "'grammar', 'response_format': this server lets no client say what an answer may be",
+               "unsupported_parameter");
+    }
+    for (const auto& [id, bias] : order.sampling.logit_bias) {
+        if (static_cast<std::size_t>(id) < shared_.scheduler->model().vocabulary_size()) continue;
+        refuse("logit_bias", "'logit_bias': the model has no such token", "");
+    }
     if (chat) require_chat();
 }
 
@@ -395,7 +409,10 @@ void Service::require_opened() const {
 void Service::require_short(const GenerationOrder& order) const {
     std::size_t bytes = 0;
     for (const ChatMessage& message : order.messages) bytes += message.text.size();
-    if (const auto* const text = std::get_if<std::string>(&order.prompt)) bytes += text->size();
+    for (const Prompt& prompt : order.prompts) {
+        const auto* const text = std::get_if<std::string>(&prompt);
+        if (text != nullptr) bytes = std::max(bytes, text->size());
+    }
     if (bytes <= most_prompt_bytes_) return;
     throw refused(400,
                   "a prompt of " + std::to_string(bytes) +
@@ -404,40 +421,73 @@ void Service::require_short(const GenerationOrder& order) const {
                   "context_length_exceeded");
 }
 
-std::vector<TokenId> Service::prompt_of(const GenerationOrder& order, bool chat) const {
-    if (chat) return shared_.chat->encode(order.messages);
-    if (const auto* const ids = std::get_if<std::vector<TokenId>>(&order.prompt)) return *ids;
-    return shared_.scheduler->model().encode_prompt(std::get<std::string>(order.prompt));
+std::vector<std::vector<TokenId>> Service::prompts_of(const GenerationOrder& order,
+                                                      bool chat) const {
+    if (chat) return {shared_.chat->encode(order.messages)};
+    std::vector<std::vector<TokenId>> prompts;
+    for (const Prompt& prompt : order.prompts) {
+        const auto* const ids = std::get_if<std::vector<TokenId>>(&prompt);
+        prompts.push_back(ids != nullptr ? *ids
+                                         : shared_.scheduler->model().encode_prompt(
+                                               std::get<std::string>(prompt)));
+        if (prompts.back().empty()) throw BadInput("'prompt': is empty, and the model has no BOS");
+    }
+    return prompts;
 }
 
 std::string Service::tenant_of(const HttpRequest& request) const {
     const std::shared_ptr<const Access> access = access_;
-    if (!access->keys) return {};
+    if (!access->keys) return "everybody";  // who reaches this server is one tenant
     return access->keys->name_of(presented_key(request.field("authorization"), false)).value_or("");
 }
 
-/// Gives an answer of no stated length what the context has left, and refuses what does not fit.
-void Service::fit(GenerationRequest& generation) const {
+/// The tokens of an answer to so many. Gives one of no stated length what the context has left, and
+/// refuses what does not fit.
+std::size_t Service::fit(const GenerationOrder& order, std::size_t prompt) const {
     const std::size_t positions = shared_.scheduler->model().max_positions();
-    const std::size_t prompt = generation.prompt.size();
-    std::size_t& answer = generation.sampling.max_tokens;
-    if (answer == 0 && prompt < positions) answer = positions - prompt;
-    if (prompt + std::max<std::size_t>(answer, 1) - 1 <= positions) return;
+    const std::size_t room = positions - std::min(prompt, positions);
+    const std::size_t answer = order.max_tokens.value_or(std::max<std::size_t>(room, 1));
+    if (prompt + std::max<std::size_t>(answer, 1) - 1 <= positions) return answer;
     throw refused(400,
                   "a prompt of " + std::to_string(prompt) + " tokens and an answer of up to " +
-                      std::to_string(std::max<std::size_t>(answer, 1)) +
-                      " do not fit the model's context of " + std::to_string(positions),
+                      std::to_string(answer) + " do not fit the model's context of " +
+                      std::to_string(positions),
                   "context_length_exceeded");
 }
 
-void Service::submit(const GenerationOrder& order, bool chat, GenerationRequest generation,
+/// The choices of a prompt are what requests with consecutive seeds get (SERVE-5).
+std::vector<GenerationRequest> Service::requests_of(const GenerationOrder& order, bool chat,
+                                                    std::span<const std::vector<TokenId>> prompts,
+                                                    const std::string& tenant) const {
+    std::vector<GenerationRequest> requests;
+    for (const std::vector<TokenId>& prompt : prompts) {
+        for (std::size_t choice = 0; choice < order.choices; ++choice) {
+            GenerationRequest request{prompt, order.sampling, tenant};
+            SamplingOptions& sampling = request.sampling;
+            sampling.max_tokens = fit(order, prompt.size());
+            sampling.seed += choice;
+            if (!options_.plain_seeds) {
+                const std::string texts = order.grammar ? order.grammar->source() : std::string();
+                sampling.seed = seeds_.seed_for(sampling, prompt, texts);
+            }
+            request.grammar = order.grammar;
+            if (shared_.chat != nullptr && chat) request.ends = {shared_.chat->end_of_answer()};
+            requests.push_back(std::move(request));
+        }
+    }
+    return requests;
+}
+
+void Service::submit(const GenerationOrder& order, bool chat,
+                     std::vector<std::vector<TokenId>> prompts, const std::string& tenant,
                      const std::shared_ptr<ToldReply>& reply) {
     const AnswerHead head{chat, random_id(chat ? "chatcmpl-" : "cmpl-"), std::time(nullptr),
                           options_.model};
+    auto requests = requests_of(order, chat, prompts, tenant);
     const auto answer =
-        std::make_shared<Generation>(shared_, head, order, generation.prompt, reply);
+        std::make_shared<Generation>(shared_, head, order, std::move(prompts), reply);
     try {
-        answer->start(std::move(generation));
+        answer->start(std::move(requests));
     } catch (const Overloaded&) {
         if (draining_) throw unavailable("the server is being stopped", "stopped");
         ApiError busy =
@@ -454,11 +504,7 @@ void Service::generate(const HttpRequest& request, bool chat,
     require_supported(order, chat);
     require_short(order);
     try {
-        GenerationRequest generation{prompt_of(order, chat), order.sampling, tenant_of(request)};
-        SamplingOptions& sampling = generation.sampling;
-        if (!options_.plain_seeds) sampling.seed = seeds_.seed_for(sampling, generation.prompt);
-        fit(generation);
-        submit(order, chat, std::move(generation), reply);
+        submit(order, chat, prompts_of(order, chat), tenant_of(request), reply);
     } catch (const BadInput& error) {
         ApiError refusal = refused(400, error.what());
         refusal.param = chat ? "messages" : "prompt";

@@ -30,6 +30,7 @@ struct ServiceOptions {
     bool log_probabilities = false;   ///< whether clients may see them (E-32)
     /// SERVE-10: with them, also of a chosen token that is not among the likeliest.
     bool unlikely_log_probabilities = false;
+    bool grammars = false;     ///< clients may say which texts an answer may be (SERVE-10)
     bool plain_seeds = false;  ///< clients' seeds are used as they are (SERVE-10)
     /// Told of every request when its answer has ended.
     TellRequest told = {};
@@ -79,14 +80,17 @@ private:
     HttpResponse page(const HttpRequest& request);
     void respond(const HttpRequest& request, const std::shared_ptr<ToldReply>& reply);
     void generate(const HttpRequest& request, bool chat, const std::shared_ptr<ToldReply>& reply);
-    void submit(const GenerationOrder& order, bool chat, GenerationRequest generation,
-                const std::shared_ptr<ToldReply>& reply);
-    void fit(GenerationRequest& generation) const;
+    void submit(const GenerationOrder& order, bool chat, std::vector<std::vector<TokenId>> prompts,
+                const std::string& tenant, const std::shared_ptr<ToldReply>& reply);
+    std::size_t fit(const GenerationOrder& order, std::size_t prompt) const;
     void tell(RequestLine line, unsigned status, bool whole) const;
     RequestLine line_of(const HttpRequest& request) const;
     void require_short(const GenerationOrder& order) const;
     std::string tenant_of(const HttpRequest& request) const;
-    std::vector<TokenId> prompt_of(const GenerationOrder& order, bool chat) const;
+    std::vector<std::vector<TokenId>> prompts_of(const GenerationOrder& order, bool chat) const;
+    std::vector<GenerationRequest> requests_of(const GenerationOrder& order, bool chat,
+                                               std::span<const std::vector<TokenId>> prompts,
+                                               const std::string& tenant) const;
     void require_supported(const GenerationOrder& order, bool chat) const;
     void require_chat() const;
     void require_opened() const;

@@ -95,7 +95,8 @@ void declare_http(Options& options) {
     options.add("https-key", "FILE", "its private key, PEM");
     options.add("api-keys", "FILE",
                 "who may ask: a key per line, or a name and a key; mode 0600. Prompts with the "
-                "same beginning are computed once for requests of one name; without keys, never");
+                "same beginning are computed once for requests of one name; without keys all "
+                "clients count as one");
     options.add_list("operator", "NAME",
                      "with --api-keys: whose keys open the page and the metrics, which show what "
                      "all clients ask; may be given several times (default: the only name there "
@@ -130,7 +131,13 @@ void declare_answers(Options& options) {
     options.add_switch(
         "allow-all-logprobs",
         "the same, and of a chosen token whatever its rank: who asks for unlikely "
-        "ones learns the column space of the head (default: -9999, as OpenAI has it)");
+        "ones learns the column space of the head (default: -9999, as OpenAI has it). Also "
+        "allows logit_bias, which tells as much");
+    options.add_switch(
+        "allow-grammars",
+        "let clients say which texts an answer may be, by a grammar or a JSON schema: who makes "
+        "the "
+        "model choose between two tokens learns which is likelier (json_object is always allowed)");
     options.add_switch(
         "plain-seeds",
         "use clients' seeds as they are: texts are those of slip generate --seed, and "
@@ -280,6 +287,7 @@ endpoint::ServiceOptions service_options(const Options& options, const Endpoint&
     service.receipts = !options.has("no-receipt");
     service.unlikely_log_probabilities = options.has("allow-all-logprobs");
     service.log_probabilities = options.has("allow-logprobs") || service.unlikely_log_probabilities;
+    service.grammars = options.has("allow-grammars");
     service.plain_seeds = options.has("plain-seeds");
     if (davids) {
         service.davids = [davids] { return states_of(*davids); };

@@ -97,6 +97,24 @@ RC_GTEST_PROP(TextStream, MODEL_15_every_part_is_whole_and_all_of_them_are_the_t
     RC_ASSERT(shown == importing::utf8_repaired(text));
 }
 
+TEST(Token, MODEL_15_tokens_by_themselves_make_up_the_text) {
+    const std::string text = " caf\u00e9 \U0001f600 in a town.\n";
+    for (const json& tokenizer : {bytes_tokenizer(true), json()}) {
+        const LanguageModel model = model_with(tokenizer);
+        std::string joined;
+        for (const TokenId id : model.encode("Once" + text)) joined += model.token(id).text;
+        EXPECT_EQ(joined, (tokenizer.is_null() ? " Once" : "Once") + text);
+        const Token begin = model.token(model.encode_prompt("").front());
+        EXPECT_TRUE(begin.special);
+        EXPECT_EQ(begin.text, "<s>");
+        EXPECT_THROW(model.token(-1), BadInput);
+        EXPECT_THROW(model.token(static_cast<TokenId>(model.vocabulary_size())), BadInput);
+    }
+    // The model has more ids than this tokenizer.
+    const Token unknown = model_with(bytes_tokenizer(true)).token(2000);
+    EXPECT_TRUE(unknown.special && unknown.text.empty());
+}
+
 TEST(TextStream, MODEL_15_a_character_comes_with_its_last_byte) {
     const LanguageModel model = model_with(bytes_tokenizer(false));
     TextStream stream(model, {});

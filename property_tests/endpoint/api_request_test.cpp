@@ -36,15 +36,17 @@ std::string refused_field(const Action& action) {
 TEST(ApiRequest, SERVE_5_defaults_are_those_of_openai) {
     const GenerationOrder order = parse_completion(R"({"model": "m", "prompt": "p"})");
     EXPECT_EQ(order.model, "m");
-    EXPECT_EQ(std::get<std::string>(order.prompt), "p");
-    EXPECT_EQ(order.sampling.max_tokens, 16U);
+    EXPECT_EQ(order.prompts, std::vector<Prompt>{"p"});
+    EXPECT_EQ(order.choices, 1U);
+    EXPECT_FALSE(order.echo);
+    EXPECT_EQ(order.max_tokens, 16U);
     EXPECT_EQ(order.sampling.temperature, 1);
     EXPECT_EQ(order.sampling.top_p, 1);
     EXPECT_FALSE(order.stream);
     EXPECT_FALSE(order.log_probabilities);
     const GenerationOrder chat =
         parse_chat(R"({"model": "m", "messages": [{"role": "user", "content": "x"}]})");
-    EXPECT_EQ(chat.sampling.max_tokens, 0U);
+    EXPECT_FALSE(chat.max_tokens);
     EXPECT_EQ(chat.messages.at(0).text, "x");
     EXPECT_NE(parse_completion(R"({"model": "m", "prompt": "p"})").sampling.seed,
               order.sampling.seed);
@@ -55,9 +57,13 @@ TEST(ApiRequest, SERVE_5_every_field_is_read) {
         R"({"model": "m", "prompt": [3, 4], "max_tokens": 5, "temperature": 0.5, "top_p": 0.25,
             "top_k": 6, "min_p": 0.125, "seed": -1, "presence_penalty": -1.5,
             "frequency_penalty": 1.5, "repetition_penalty": 2, "stop": ["a", "b"], "stream": true,
-            "stream_options": {"include_usage": true}, "logprobs": 3})");
-    EXPECT_EQ(std::get<std::vector<TokenId>>(order.prompt), (std::vector<TokenId>{3, 4}));
-    EXPECT_EQ(order.sampling.max_tokens, 5U);
+            "stream_options": {"include_usage": true}, "logprobs": 3, "n": 2, "best_of": 2,
+            "echo": true, "logit_bias": {"7": -1.5}})");
+    EXPECT_EQ(order.prompts, (std::vector<Prompt>{std::vector<TokenId>{3, 4}}));
+    EXPECT_EQ(order.choices, 2U);
+    EXPECT_TRUE(order.echo);
+    EXPECT_EQ(order.sampling.logit_bias, (std::vector<std::pair<TokenId, double>>{{7, -1.5}}));
+    EXPECT_EQ(order.max_tokens, 5U);
     EXPECT_EQ(order.sampling.temperature, 0.5);
     EXPECT_EQ(order.sampling.top_p, 0.25);
     EXPECT_EQ(order.sampling.top_k, 6U);
@@ -69,6 +75,27 @@ TEST(ApiRequest, SERVE_5_every_field_is_read) {
     EXPECT_EQ(order.stops, (std::vector<std::string>{"a", "b"}));
     EXPECT_TRUE(order.stream && order.include_usage);
     EXPECT_EQ(order.log_probabilities, 3U);
+}
+
+TEST(ApiRequest, SERVE_5_prompts_are_texts_or_ids_one_or_several) {
+    const auto prompts = [](const std::string& json) {
+        return parse_completion(R"({"model": "m", "prompt": )" + json + "}").prompts;
+    };
+    EXPECT_EQ(prompts(R"(["a", [1, 2], ""])"),
+              (std::vector<Prompt>{"a", std::vector<TokenId>{1, 2}, ""}));
+    EXPECT_EQ(prompts("[1, 2]"), (std::vector<Prompt>{std::vector<TokenId>{1, 2}}));
+    for (const char* wrong :
+         {"[]", "[[]]", "[1, \"a\"]", "[\"a\", 1]", "[[[1]]]", "[1, [2]]", "{}"}) {
+        EXPECT_EQ(refused_field([&] { prompts(wrong); }), "prompt") << wrong;
+    }
+    const auto with_choices = [](std::size_t count, std::size_t n) {
+        std::string list;
+        for (std::size_t i = 0; i < count; ++i) list += i == 0 ? "\"a\"" : ", \"a\"";
+        return parse_completion(R"({"model": "m", "n": )" + std::to_string(n) + R"(, "prompt": [)" +
+                                list + "]}");
+    };
+    EXPECT_EQ(with_choices(64, 2).prompts.size(), 64U);
+    EXPECT_EQ(refused_field([&] { with_choices(65, 2); }), "prompt");
 }
 
 TEST(ClientSeeds, SERVE_10_the_same_for_the_same_order_alone) {
@@ -87,7 +114,7 @@ TEST(ClientSeeds, SERVE_10_the_same_for_the_same_order_alone) {
     longer.max_tokens = 9;  // a longer answer begins as the shorter one
     EXPECT_EQ(seeds.seed_for(longer, prompt), seed);
 
-    std::vector<SamplingOptions> others(8, options);
+    std::vector<SamplingOptions> others(11, options);
     others[0].seed = 8;
     others[1].temperature = 2;
     others[2].top_k = 1;
@@ -96,9 +123,15 @@ TEST(ClientSeeds, SERVE_10_the_same_for_the_same_order_alone) {
     others[5].repetition_penalty = 2;
     others[6].presence_penalty = 1;
     others[7].frequency_penalty = 1;
+    others[8].logit_bias = {{1, 1.0}};
+    others[9].logit_bias = {{2, 1.0}};
+    others[10].logit_bias = {{1, 2.0}};
     std::set<std::uint64_t> found{seed};
     for (const SamplingOptions& other : others) found.insert(seeds.seed_for(other, prompt));
-    EXPECT_EQ(found.size(), others.size() + 1);
+    for (const char* texts : {"gbnf root ::= x", "gbnf root ::= y"}) {
+        found.insert(seeds.seed_for(options, prompt, texts));
+    }
+    EXPECT_EQ(found.size(), others.size() + 3);
 }
 
 TEST(ApiRequest, SERVE_5_the_field_that_is_wrong_is_named) {

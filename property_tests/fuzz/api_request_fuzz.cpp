@@ -16,6 +16,8 @@ void check_order(const GenerationOrder& order, std::size_t size) {
     expect(sampling.min_p >= 0 && sampling.min_p <= 1, "a min_p out of its range");
     expect(sampling.repetition_penalty > 0, "a repetition penalty out of its range");
     expect(order.stops.size() <= 4, "too many stops");
+    expect(order.choices >= 1 && order.prompts.size() * order.choices <= endpoint::most_choices,
+           "too many choices");
     for (const std::string& stop : order.stops) expect(!stop.empty(), "an empty stop");
     std::size_t held = order.model.size();
     for (const ChatMessage& message : order.messages) held += message.text.size();
@@ -27,11 +29,19 @@ void check_order(const GenerationOrder& order, std::size_t size) {
 const std::size_t allowance = std::size_t{1} << 16;
 
 std::vector<Bytes> seeds() {
-    return {bytes_of(R"({"model":"m","prompt":"p","stop":["a"],"seed":-1})"),
-            bytes_of(R"({"model":"m","prompt":[1,2],"stream":true,"stream_options":{}})"),
-            bytes_of(R"({"model":"m","messages":[{"role":"user","content":"x"}],"top_k":1})"),
-            bytes_of(R"({"model":"m","messages":[{"role":"system","content":[{"type":"text",)"
-                     R"("text":"x"}]},{"role":"user","content":"y"}],"logprobs":true})")};
+    return {
+        bytes_of(R"({"model":"m","prompt":"p","stop":["a"],"seed":-1})"),
+        bytes_of(R"({"model":"m","prompt":["a",[1]],"n":2,"echo":true,"logit_bias":{"1":2}})"),
+        bytes_of(
+            R"({"model":"m","prompt":"p","grammar":"root ::= [^a-z]{2} x?\nx ::= \"y\" x | \"z\""})"),
+        bytes_of(
+            R"({"model":"m","messages":[{"role":"user","content":"x"}],"response_format":)"
+            R"({"type":"json_schema","json_schema":{"schema":{"properties":{"a":)"
+            R"({"type":"string","maxLength":3},"b":{"anyOf":[{"enum":[1]},{"$ref":"#"}]}}}}}})"),
+        bytes_of(R"({"model":"m","prompt":[1,2],"stream":true,"stream_options":{}})"),
+        bytes_of(R"({"model":"m","messages":[{"role":"user","content":"x"}],"top_k":1})"),
+        bytes_of(R"({"model":"m","messages":[{"role":"system","content":[{"type":"text",)"
+                 R"("text":"x"}]},{"role":"user","content":"y"}],"logprobs":true})")};
 }
 
 bool check(std::span<const std::byte> input) {

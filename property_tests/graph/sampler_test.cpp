@@ -92,6 +92,45 @@ RC_GTEST_PROP(Sampler, MODEL_17_a_seed_gives_the_defined_choice, ()) {
     RC_ASSERT(sampler.next(logits) == static_cast<TokenId>(expected));
 }
 
+/// What may not be chosen has no share, at any temperature, whatever its logit.
+RC_GTEST_PROP(Sampler, MODEL_17_only_what_is_allowed_is_chosen, ()) {
+    const std::vector<float> logits = drawn_logits();
+    SamplingOptions options;
+    options.temperature = *rc::gen::element(0.0, 0.5, 100.0).as("temperature");
+    options.top_k = *generators::any_size(0, 3).as("top_k");
+    options.seed = *rc::gen::arbitrary<std::uint64_t>().as("seed");
+    const auto allowed = *rc::gen::inRange<std::uint64_t>(1, std::uint64_t{1} << logits.size());
+    std::vector<float> remaining;
+    std::vector<std::size_t> ids;
+    for (std::size_t id = 0; id < logits.size(); ++id) {
+        if ((allowed >> id & 1U) == 0) continue;
+        remaining.push_back(logits[id]);
+        ids.push_back(id);
+    }
+    const auto chosen = Sampler(options, Ids{}).next(logits, std::span(&allowed, 1));
+    RC_ASSERT((allowed >> chosen & 1U) == 1U);
+    const auto expected = Sampler(options, Ids{}).next(remaining);
+    RC_ASSERT(static_cast<std::size_t>(chosen) == ids[static_cast<std::size_t>(expected)]);
+}
+
+RC_GTEST_PROP(Sampler, MODEL_17_a_bias_is_added_to_the_logits, ()) {
+    std::vector<float> logits = drawn_logits();
+    SamplingOptions options;
+    options.temperature = *rc::gen::element(0.0, 0.5).as("temperature");
+    options.seed = *rc::gen::arbitrary<std::uint64_t>().as("seed");
+    options.presence_penalty = 1;
+    SamplingOptions biased = options;
+    std::vector<float> sums = logits;
+    for (std::size_t id = 0; id < logits.size(); id += 2) {
+        const int bias = *rc::gen::inRange(-3, 4).as("bias");
+        biased.logit_bias.emplace_back(static_cast<TokenId>(id), bias);
+        sums[id] += static_cast<float>(bias);
+    }
+    Sampler with(biased, Ids{});
+    Sampler without(options, Ids{});
+    for (int step = 0; step < 4; ++step) RC_ASSERT(with.next(logits) == without.next(sums));
+}
+
 /// Of eight equals, two stay, with half of the sum each.
 TEST(Sampler, MODEL_17_top_p_is_a_share_of_what_top_k_has_left) {
     SamplingOptions options;

@@ -466,5 +466,76 @@ TEST(Scheduler, after_a_drain_nothing_is_taken_and_a_callback_cannot_drain) {
     EXPECT_EQ(scheduler.model().vocabulary_size(), small_served().vocabulary);
 }
 
+// ---------------------------------------------------------------------------------------------
+// Logits of prompts, and several generations at once.
+// ---------------------------------------------------------------------------------------------
+
+RC_GTEST_PROP(Scheduler, SERVE_1_the_logits_of_a_prompt_are_those_of_forward, ()) {
+    const Served& served = small_served();
+    static LanguageModel oracle = served.unsplit();
+    Scheduler scheduler(served.unsplit(), drawn_options());
+    std::deque<Outcome> outcomes;
+    std::deque<std::vector<std::vector<std::uint32_t>>> rows;
+    std::vector<Submission> submissions;
+    for (const Arrival& arrival : drawn_arrivals(served.vocabulary)) {
+        auto& own = rows.emplace_back();
+        Outcome& outcome = outcomes.emplace_back();
+        submissions.push_back({arrival.request, outcome.on_token(), outcome.on_end(),
+                               [&own](std::size_t place, std::span<const float> logits) {
+                                   own.resize(place);
+                                   own.back() = bits_of({logits.begin(), logits.end()});
+                               }});
+    }
+    const auto asked = submissions;
+    try {
+        scheduler.submit(std::move(submissions));
+    } catch (const Overloaded&) {
+        RC_DISCARD("more than may wait");
+    }
+    scheduler.drain();
+    for (std::size_t i = 0; i < asked.size(); ++i) {
+        const auto& prompt = asked[i].request.prompt;
+        RC_ASSERT(rows[i].size() == prompt.size() - 1);
+        const std::vector<float> logits = oracle.forward(prompt);
+        for (std::size_t row = 0; row < rows[i].size(); ++row) {
+            const auto begin =
+                logits.begin() + static_cast<std::ptrdiff_t>(row * served.vocabulary);
+            const auto end = begin + static_cast<std::ptrdiff_t>(served.vocabulary);
+            RC_ASSERT(rows[i][row] == bits_of({begin, end}));
+        }
+        RC_ASSERT(outcomes[i].same_tokens(alone(oracle, asked[i].request)));
+        RC_ASSERT(outcomes[i].receipt().cached_tokens == 0U);
+    }
+}
+
+TEST(Scheduler, SERVE_1_several_generations_begin_or_none) {
+    SchedulerOptions options;
+    options.live = 1;
+    options.waiting = 2;
+    Scheduler scheduler(small_served().unsplit(), options);
+    std::deque<Outcome> outcomes(4);
+    const auto submissions = [&](std::size_t count) {
+        std::vector<Submission> list;
+        for (std::size_t i = 0; i < count; ++i) {
+            list.push_back({request_of({1, 2}, 2), outcomes[i].on_token(), outcomes[i].on_end()});
+        }
+        return list;
+    };
+    EXPECT_THROW(scheduler.submit(submissions(4)), Overloaded);
+    auto one_wrong = submissions(3);
+    one_wrong.back().request.prompt = {-1};
+    EXPECT_THROW(scheduler.submit(std::move(one_wrong)), BadInput);
+    auto biased = submissions(1);
+    biased.back().request.sampling.logit_bias = {{1 << 20, 1.0}};
+    EXPECT_THROW(scheduler.submit(std::move(biased)), BadInput);
+    auto constrained = submissions(1);  // the model has no tokenizer
+    constrained.back().request.grammar = Grammar::json_objects();
+    EXPECT_THROW(scheduler.submit(std::move(constrained)), BadInput);
+    EXPECT_EQ(scheduler.submit(submissions(3)).size(), 3U);
+    scheduler.drain();
+    EXPECT_TRUE(outcomes[3].ends.empty());
+    for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(outcomes[i].ends.size(), 1U);
+}
+
 }  // namespace
 }  // namespace slip::testing

@@ -28,9 +28,9 @@ const graph::Transformer& model() {
 
 /// One with a prompt of so many tokens, none of them computed yet.
 std::shared_ptr<Generation> with_prompt(Scheduler::Id id, std::size_t tokens) {
-    GenerationRequest request;
-    request.prompt.assign(tokens, 1);
-    auto generation = std::make_shared<Generation>(id, std::move(request), nullptr, nullptr);
+    Submission submission;
+    submission.request.prompt.assign(tokens, 1);
+    auto generation = std::make_shared<Generation>(id, std::move(submission));
     generation->cache.emplace(model().config());
     return generation;
 }

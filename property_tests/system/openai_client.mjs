@@ -22,7 +22,7 @@ async function conversation() {
 
 async function refused() {
   try {
-    await client.completions.create({ ...order, prompt: "x", n: 2 });
+    await client.completions.create({ ...order, prompt: "x", suffix: "y" });
   } catch (error) {
     return { status: error.status, param: error.param, kind: error.constructor.name };
   }

@@ -193,22 +193,22 @@ class ServeAnswers(ServeTest):
 def bad_orders():
     """(name of the field that the error names, path, body) of orders that nobody can fill."""
     for field, values in {
-            "model": [None, 1, ""], "prompt": [None, 1, [], {}, [1, "a"], ["a", "b"], [-1], [1.5],
-                                               [[1], [2]], [[[1]]], [2048], [2 ** 40], "x " * 2000],
+            "model": [None, 1, ""], "prompt": [None, 1, [], {}, [1, "a"], ["a"] * 129, [-1], [1.5],
+                                               [[1], []], [[[1]]], [2048], [2 ** 40], "x " * 2000],
             "max_tokens": [0, -1, 1.5, "8", 10 ** 9, [], True], "temperature": [-0.1, 2.1, "1", [], True],
             "top_p": [0, 1.1, "x"], "top_k": [-1, 1.5], "min_p": [-1, 2], "seed": ["1", 1.5, {}],
             "presence_penalty": [-3, 3], "frequency_penalty": [-3, "1"], "repetition_penalty": [0, -1],
             "stop": ["", 1, [""], ["a"] * 5, [1], "x" * 1025], "stream": [1, "true"],
-            "stream_options": [{}, {"include_usage": True}, 1], "n": [0, 2, "1"], "best_of": [2],
-            "echo": [True], "suffix": ["x"], "logit_bias": [{"1": 1}], "logprobs": [0, 5, -1, True],
-            "user": [1], "store": [True], "metadata": [{"a": "b"}], "service_tier": ["flex"],
-            "unknown": [1, "x"], "messages": [CHAT]}.items():
+            "stream_options": [{}, {"include_usage": True}, 1], "n": [0, 129, "1"], "best_of": [2],
+            "echo": [1], "suffix": ["x"], "logit_bias": [{"1": 1}], "logprobs": [0, 5, -1, True],
+            "user": [1], "store": [1], "metadata": ["x"], "metadata.a": [{"a": 1}], "service_tier": [1],
+            "grammar": ["root"], "unknown": [1, "x"], "messages": [CHAT]}.items():
         for value in values:
             if field == "model" and value == "":
                 continue  # 404
-            yield field, "text", order(**{field: value})
+            yield field, "text", order(**{field.split(".")[0]: value})
     for field, values in {
-            "messages": [None, [], {}, "x", CHAT[::-1], [CHAT[1], CHAT[1]],
+            "messages": [None, [], {}, "x", CHAT[::-1], [CHAT[1], CHAT[0], CHAT[1]],
                          [{"role": "assistant", "content": "x"}]],
             "messages[0]": [[1]],
             "messages[0].role": [[{}], *([{"role": role, "content": "x"}]
@@ -225,8 +225,8 @@ def bad_orders():
             yield field, "chat", order("chat", messages=value)
     for field, value in {
             "tools": [{"type": "function"}], "tool_choice": "auto", "functions": [{}],
-            "function_call": "auto", "parallel_tool_calls": True, "modalities": ["audio"], "audio": {},
-            "response_format": {"type": "json_object"}, "prediction": {}, "reasoning_effort": "low",
+            "function_call": "auto", "parallel_tool_calls": 1, "modalities": ["audio"], "audio": {},
+            "response_format": "json_object", "prediction": {}, "reasoning_effort": "low",
             "web_search_options": {}, "logprobs": True, "top_logprobs": 3, "prompt": "x",
             "max_completion_tokens": 0, "verbosity": "low"}.items():
         yield field, "chat", order("chat", **{field: value})
@@ -488,7 +488,7 @@ class ServeOfficialClient(ServeTest):
         self.assertEqual(out["texts"], [self.alone(prompt, 24)["text"] for prompt in prompts])
         self.assertEqual(out["chat"]["streamed"], out["chat"]["whole"])
         self.assertTrue(out["chat"]["whole"])
-        self.assertEqual(out["refused"], {"status": 400, "param": "n", "kind": "BadRequestError"})
+        self.assertEqual(out["refused"], {"status": 400, "param": "suffix", "kind": "BadRequestError"})
 
 
 if __name__ == "__main__":

@@ -21,19 +21,11 @@ struct Unsupported {
     const char* neutral;  // JSON
 };
 
-constexpr std::array unsupported_everywhere{Unsupported{"n", "1"}, Unsupported{"logit_bias", "{}"},
-                                            // What SLIP has no notion of: accounts, storage, tiers.
-                                            Unsupported{"metadata", "{}"},
-                                            Unsupported{"store", "false"},
-                                            Unsupported{"service_tier", "\"auto\""}};
-constexpr std::array unsupported_in_completions{
-    Unsupported{"best_of", "1"}, Unsupported{"echo", "false"}, Unsupported{"suffix", "null"}};
+constexpr std::array unsupported_in_completions{Unsupported{"suffix", "null"}};
 constexpr std::array unsupported_in_chats{Unsupported{"tools", "[]"},
                                           Unsupported{"tool_choice", "\"none\""},
-                                          Unsupported{"parallel_tool_calls", "null"},
                                           Unsupported{"functions", "[]"},
                                           Unsupported{"function_call", "\"none\""},
-                                          Unsupported{"response_format", R"({"type":"text"})"},
                                           Unsupported{"modalities", R"(["text"])"},
                                           Unsupported{"audio", "null"},
                                           Unsupported{"prediction", "null"},
@@ -123,6 +115,7 @@ private:
 };
 
 constexpr std::size_t largest_stop_bytes = 1024;
+constexpr std::size_t most_biases = 1024;
 constexpr std::size_t largest_count = std::size_t{1} << 24;
 
 std::uint64_t random_seed() {
@@ -141,6 +134,23 @@ std::uint64_t seed_of(Fields& fields) {
                                        : static_cast<std::uint64_t>(found->get<std::int64_t>());
 }
 
+/// An object of token ids and what is added to their logits.
+std::vector<std::pair<TokenId, double>> logit_bias_of(Fields& fields) {
+    const json* const found = fields.find("logit_bias");
+    std::vector<std::pair<TokenId, double>> biases;
+    if (found == nullptr) return biases;
+    Fields entries(*found, "logit_bias");
+    if (found->size() > most_biases) refuse("logit_bias", "expected at most 1024 tokens");
+    for (const auto& [name, value] : found->items()) {
+        const bool digits = !name.empty() && name.size() <= 9 &&
+                            name.find_first_not_of("0123456789") == std::string::npos;
+        if (!digits) refuse("logit_bias", "expected token ids as names");
+        biases.emplace_back(static_cast<TokenId>(std::stoi(name)),
+                            entries.number(name, 0, -100, 100));
+    }
+    return biases;
+}
+
 /// The defaults are OpenAI's.
 SamplingOptions sampling_of(Fields& fields) {
     SamplingOptions sampling;
@@ -152,6 +162,7 @@ SamplingOptions sampling_of(Fields& fields) {
     sampling.repetition_penalty = fields.number("repetition_penalty", 1, 0.01, 100);
     sampling.presence_penalty = fields.number("presence_penalty", 0, -2, 2);
     sampling.frequency_penalty = fields.number("frequency_penalty", 0, -2, 2);
+    sampling.logit_bias = logit_bias_of(fields);
     return sampling;
 }
 
@@ -182,16 +193,73 @@ void read_stream(Fields& fields, GenerationOrder& order) {
     inner.refuse_others();
 }
 
+/// Reads a grammar in the place of `path`.
+template <class Read>
+Grammar grammar_of(const char* path, const Read& read) {
+    try {
+        return read();
+    } catch (const BadInput& error) {
+        refuse(path, error.what());
+    }
+}
+
+/// "response_format", as OpenAI has it, and "grammar", as llama.cpp's server has it. `body`: the
+/// request, because properties of a schema are in the order in which they stand there.
+void read_grammar(Fields& fields, std::string_view body, GenerationOrder& order) {
+    if (fields.find("grammar") != nullptr) {
+        const std::string text = fields.text("grammar");
+        order.grammar = grammar_of("grammar", [&] { return Grammar::from_gbnf(text); });
+        order.grammar_field = "grammar";
+    }
+    const json* const found = fields.find("response_format");
+    if (found == nullptr) return;
+    Fields format(*found, "response_format");
+    const std::string type = format.text("type");
+    if (type != "text" && order.grammar) refuse("response_format", "contradicts 'grammar'");
+    if (type == "json_object") {
+        order.grammar = Grammar::json_objects();
+    } else if (type == "json_schema") {
+        Fields named(format.required("json_schema"), "response_format.json_schema");
+        for (const char* name : {"name", "description"}) {
+            if (named.find(name) != nullptr) named.text(name);
+        }
+        named.boolean("strict");  // it always is
+        named.required("schema");
+        named.refuse_others();
+        const auto ordered = nlohmann::ordered_json::parse(body);
+        const std::string schema = ordered["response_format"]["json_schema"]["schema"].dump();
+        order.grammar = grammar_of("response_format.json_schema.schema",
+                                   [&] { return Grammar::from_json_schema(schema); });
+        order.grammar_field = "response_format";
+    } else if (type != "text") {
+        refuse("response_format.type", "expected text, json_object or json_schema");
+    }
+    format.refuse_others();
+}
+
+/// Fields about accounts, storage and tiers, of which SLIP has no notion: they change no answer.
+void pass_over_harmless(Fields& fields) {
+    for (const char* name : {"user", "safety_identifier", "prompt_cache_key",
+                             "prompt_cache_retention", "service_tier"}) {
+        if (fields.find(name) != nullptr) fields.text(name);
+    }
+    fields.boolean("store");
+    const json* const metadata = fields.find("metadata");
+    if (metadata == nullptr) return;
+    Fields entries(*metadata, "metadata");
+    for (const auto& [name, value] : metadata->items()) entries.text(name);
+}
+
 /// What both kinds of request have.
-GenerationOrder common_fields(Fields& fields) {
+GenerationOrder common_fields(Fields& fields, std::string_view body) {
     GenerationOrder order;
     order.model = fields.text("model");
+    order.choices = fields.integer("n", 1, most_choices).value_or(1);
     order.sampling = sampling_of(fields);
     order.stops = stops_of(fields);
     read_stream(fields, order);
-    fields.refuse_unsupported(unsupported_everywhere);
-    // Names of the client's own users change nothing here.
-    if (fields.find("user") != nullptr) fields.text("user");
+    read_grammar(fields, body, order);
+    pass_over_harmless(fields);
     return order;
 }
 
@@ -207,16 +275,29 @@ std::vector<TokenId> token_ids(const json& list, const char* field, const char* 
     return ids;
 }
 
-/// A text, a list with one text, the ids of one, or a list with these.
-std::variant<std::string, std::vector<TokenId>> prompt_of(const json& prompt) {
-    const bool one_inside =
-        prompt.is_array() && prompt.size() == 1 && (prompt[0].is_string() || prompt[0].is_array());
-    const json& inner = one_inside ? prompt[0] : prompt;
-    if (inner.is_string()) return inner.get<std::string>();
-    if (!inner.is_array()) refuse("prompt", "expected a text or a list of token ids");
-    auto ids = token_ids(inner, "prompt", "expected one text, or the token ids of one");
+std::vector<TokenId> prompt_ids(const json& list) {
+    auto ids = token_ids(list, "prompt", "expected texts, or the token ids of some");
     if (ids.empty()) refuse("prompt", "is empty: expected at least one token id");
     return ids;
+}
+
+/// A text, the ids of one, or a list of either.
+std::vector<Prompt> prompts_of(const json& prompt) {
+    if (prompt.is_string()) return {prompt.get<std::string>()};
+    if (!prompt.is_array() || prompt.empty()) {
+        refuse("prompt", "expected a text, a list of token ids, or a list of these");
+    }
+    if (prompt.front().is_number()) return {prompt_ids(prompt)};
+    std::vector<Prompt> prompts;
+    for (const json& each : prompt) {
+        if (each.is_string()) {
+            prompts.emplace_back(each.get<std::string>());
+        } else {
+            if (!each.is_array()) refuse("prompt", "expected texts, or the token ids of some");
+            prompts.emplace_back(prompt_ids(each));
+        }
+    }
+    return prompts;
 }
 
 ChatMessage::Role role_of(const std::string& role, const std::string& where) {
@@ -279,9 +360,14 @@ void require_model(Fields& fields, const std::string& model) {
 GenerationOrder parse_completion(std::string_view body) {
     const json value = parse(body);
     Fields fields(value, "");
-    GenerationOrder order = common_fields(fields);
-    order.prompt = prompt_of(fields.required("prompt"));
-    order.sampling.max_tokens = fields.integer("max_tokens", 1, largest_count).value_or(16);
+    GenerationOrder order = common_fields(fields, body);
+    order.prompts = prompts_of(fields.required("prompt"));
+    if (order.prompts.size() * order.choices > most_choices) {
+        refuse("prompt", "expected at most 128 prompts times 'n'");
+    }
+    order.echo = fields.boolean("echo");
+    order.max_tokens = fields.integer("max_tokens", order.echo ? 0 : 1, largest_count).value_or(16);
+    fields.integer("best_of", order.choices, order.choices);  // the best of as many as are shown
     order.log_probabilities = fields.integer("logprobs", 0, most_likeliest);
     fields.refuse_unsupported(unsupported_in_completions);
     fields.refuse_others();
@@ -291,18 +377,19 @@ GenerationOrder parse_completion(std::string_view body) {
 GenerationOrder parse_chat(std::string_view body) {
     const json value = parse(body);
     Fields fields(value, "");
-    GenerationOrder order = common_fields(fields);
+    GenerationOrder order = common_fields(fields, body);
     order.messages = messages_of(fields.required("messages"));
     const auto old_name = fields.integer("max_tokens", 1, largest_count);
     const auto new_name = fields.integer("max_completion_tokens", 1, largest_count);
     if (old_name && new_name && *old_name != *new_name) {
         refuse("max_tokens", "contradicts 'max_completion_tokens'");
     }
-    order.sampling.max_tokens = new_name ? *new_name : old_name.value_or(0);
+    order.max_tokens = new_name ? new_name : old_name;
     const bool shown = fields.boolean("logprobs");
     const auto likeliest = fields.integer("top_logprobs", 0, most_likeliest);
     if (likeliest && !shown) refuse("top_logprobs", "has no meaning without \"logprobs\": true");
     if (shown) order.log_probabilities = likeliest.value_or(0);
+    fields.boolean("parallel_tool_calls");  // there are none
     fields.refuse_unsupported(unsupported_in_chats);
     fields.refuse_others();
     return order;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "slip/chat.hpp"
+#include "slip/grammar.hpp"
 #include "slip/language_model.hpp"
 
 namespace slip::endpoint {
@@ -31,15 +32,29 @@ struct ApiError : std::exception {
 /// Of so many tokens in a place, log-probabilities are shown at most.
 inline constexpr std::size_t most_likeliest = 20;
 
+/// Of so many generations, a request has at most: choices, over all its prompts.
+inline constexpr std::size_t most_choices = 128;
+
+/// A text or token ids.
+using Prompt = std::variant<std::string, std::vector<TokenId>>;
+
 /// SERVE-5: a request that is understood in every field.
 struct GenerationOrder {
     std::string model;
-    /// Of /v1/completions: a text or token ids.
-    std::variant<std::string, std::vector<TokenId>> prompt;
+    /// Of /v1/completions; at least one.
+    std::vector<Prompt> prompts;
     /// Of /v1/chat/completions; at least one.
     std::vector<ChatMessage> messages;
-    /// max_tokens 0: as many as the model's context has room for.
+    std::size_t choices = 1;  ///< of each prompt
+    bool echo = false;        ///< the prompt stands before its continuation
+    /// None: as many as the model's context has room for. It stands in the place of what `sampling`
+    /// has.
+    std::optional<std::size_t> max_tokens;
     SamplingOptions sampling;
+    /// What the answer may be; none: any text.
+    std::optional<Grammar> grammar;
+    /// The field that asked for texts of the client's choosing; null: none did.
+    const char* grammar_field = nullptr;
     std::vector<std::string> stops;
     bool stream = false;
     bool include_usage = false;

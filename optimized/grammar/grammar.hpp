@@ -1,0 +1,17 @@
+// What is behind a Grammar.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "optimized/grammar/program.hpp"
+#include "slip/grammar.hpp"
+
+namespace slip {
+
+struct Grammar::State {
+    std::string source;
+    std::shared_ptr<const grammar::Program> program;
+};
+
+}  // namespace slip

@@ -1,0 +1,50 @@
+// Context-free grammars as trees, before they are compiled.
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <map>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace slip::grammar {
+
+struct Expression {
+    enum class Kind { bytes, characters, rule, sequence, choice, repeat };
+    static constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
+
+    Kind kind = Kind::sequence;
+    std::string text = {};  // bytes, or the name of a rule
+    /// Of characters: from and to, in ascending order and apart.
+    std::vector<std::pair<char32_t, char32_t>> ranges = {};
+    std::vector<Expression> parts = {};  // of sequence and choice; one of repeat
+    std::size_t least = 0;               // of repeat
+    std::size_t most = unlimited;
+};
+
+inline Expression bytes(std::string text) { return {Expression::Kind::bytes, std::move(text)}; }
+inline Expression rule(std::string name) { return {Expression::Kind::rule, std::move(name)}; }
+inline Expression sequence(std::vector<Expression> parts) {
+    return {Expression::Kind::sequence, {}, {}, std::move(parts)};
+}
+inline Expression choice(std::vector<Expression> parts) {
+    return {Expression::Kind::choice, {}, {}, std::move(parts)};
+}
+inline Expression repeat(Expression part, std::size_t least,
+                         std::size_t most = Expression::unlimited) {
+    return {Expression::Kind::repeat, {}, {}, {std::move(part)}, least, most};
+}
+
+/// By name; the texts are those of "root".
+using Rules = std::map<std::string, Expression>;
+
+/// Reads llama.cpp's notation. Throws BadInput, naming line and column.
+Rules parse_gbnf(std::string_view text);
+/// As Grammar::from_json_schema().
+Rules rules_of_schema(std::string_view schema);
+/// What every grammar of JSON has: json-value, json-object, json-string, ...
+Rules json_rules();
+
+}  // namespace slip::grammar
