@@ -5,7 +5,6 @@
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -84,11 +83,10 @@ Ring SharedRegion::ring(Ring::End end, std::size_t direction) const {
 }
 
 SharedMemoryConnection::SharedMemoryConnection(Side side, OwnDescriptor socket, SharedRegion region,
-                                               const TimeLimits& limits, std::string peer)
+                                               const TimeLimits& limits)
     : socket_(std::move(socket)),
       region_(std::move(region)),
       limits_(limits),
-      peer_(std::move(peer)),
       out_(region_.ring(Ring::End::writer, side == Side::charlie ? 0 : 1)),
       in_(region_.ring(Ring::End::reader, side == Side::charlie ? 1 : 0)) {}
 
@@ -144,18 +142,6 @@ void SharedMemoryConnection::interrupt() noexcept {
     ::shutdown(socket_.number(), SHUT_RDWR);
     in_.wake();
     out_.wake();
-}
-
-std::string shared_memory_path(const std::string& name, const std::string& flag) {
-    const bool is_path = name.find('/') != std::string::npos;
-    std::string path = is_path ? name : "/dev/shm/slip-" + name;
-    if (name.empty() || path.size() >= sizeof(sockaddr_un{}.sun_path) ||
-        path.find('\0') != std::string::npos) {
-        throw BadInput(flag + " 'shm:" + name +
-                       "': expected shm:NAME or shm:PATH, a socket's name of at most " +
-                       std::to_string(sizeof(sockaddr_un{}.sun_path) - 1) + " bytes");
-    }
-    return path;
 }
 
 void send_region(const OwnDescriptor& socket, const SharedRegion& region) {

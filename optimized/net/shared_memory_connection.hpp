@@ -59,12 +59,11 @@ public:
     enum class Side { charlie, david };
 
     SharedMemoryConnection(Side side, OwnDescriptor socket, SharedRegion region,
-                           const TimeLimits& limits, std::string peer);
+                           const TimeLimits& limits);
 
     void send(std::span<const std::byte> bytes) override;
     void receive(std::span<std::byte> bytes) override;
     void await_frame() override;
-    std::string peer_name() const override { return peer_; }
     void interrupt() noexcept override;
     bool ended() noexcept override { return peer_ended(socket_.number()); }
 
@@ -74,15 +73,10 @@ private:
     const OwnDescriptor socket_;
     const SharedRegion region_;
     const TimeLimits limits_;
-    const std::string peer_;
     Ring out_;
     Ring in_;
     std::atomic<bool> interrupted_ = false;
 };
-
-/// Where the socket of shm:NAME is: NAME itself if it is a path, otherwise in /dev/shm. Throws
-/// BadInput, naming `flag`, for one that cannot be.
-std::string shared_memory_path(const std::string& name, const std::string& flag);
 
 /// The first bytes on the socket, with the memory beside them.
 void send_region(const OwnDescriptor& socket, const SharedRegion& region);

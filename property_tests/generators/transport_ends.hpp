@@ -12,7 +12,6 @@
 #include <string>
 #include <vector>
 
-#include "optimized/net/shared_memory_connection.hpp"
 #include "property_tests/generators/protocol_fixture.hpp"
 #include "slip/transport.hpp"
 
@@ -32,25 +31,12 @@ struct Ends {
 enum class Medium { socket, pipes, shared_memory };
 inline constexpr Medium media[] = {Medium::socket, Medium::pipes, Medium::shared_memory};
 
-/// Two connected sockets.
-inline std::array<net::OwnDescriptor, 2> sockets() {
+/// Through memory of Charlie's.
+inline Ends connect_shared_memory(const TimeLimits& limits) {
     std::array<int, 2> ends{};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
-    return {net::OwnDescriptor(ends[0]), net::OwnDescriptor(ends[1])};
-}
-
-/// Through memory of Charlie's, which David gets as he does from a client.
-inline Ends connect_shared_memory(const TimeLimits& limits) {
-    using net::SharedMemoryConnection;
-    using Side = SharedMemoryConnection::Side;
-    auto [one, other] = sockets();
-    net::SharedRegion region;
-    net::send_region(one, region);
-    net::SharedRegion received = net::receive_region(other, Clock::now() + 120s, -1);
-    return {std::make_unique<SharedMemoryConnection>(Side::charlie, std::move(one),
-                                                     std::move(region), limits, "shm:test"),
-            std::make_unique<SharedMemoryConnection>(Side::david, std::move(other),
-                                                     std::move(received), limits, "uid=0")};
+    auto charlie = offer_shared_memory(ends[0], limits);
+    return {std::move(charlie), accept_shared_memory(ends[1], limits)};
 }
 
 inline Ends connect(Medium medium, const TimeLimits& limits = generous_limits) {

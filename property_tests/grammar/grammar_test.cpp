@@ -48,6 +48,7 @@ Ends ends_of_repeat(const Rules& rules, const Expression& repeat, const std::str
     const std::size_t most = std::min(repeat.most, repeat.least + text.size() + 1);
     for (std::size_t count = 0; count <= most; ++count) {
         if (count >= repeat.least) result.insert(ends.begin(), ends.end());
+        if (count == most) break;  // what stands in no repeat may be left-recursive
         Ends next;
         for (const std::size_t end : ends) next.merge(ends_of(rules, repeat.parts[0], text, end));
         ends = next;

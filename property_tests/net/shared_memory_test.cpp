@@ -32,6 +32,13 @@ using net::RingPositions;
 using net::SharedMemoryConnection;
 using net::SharedRegion;
 
+/// Two connected sockets.
+std::array<net::OwnDescriptor, 2> sockets() {
+    std::array<int, 2> ends{};
+    EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
+    return {net::OwnDescriptor(ends[0]), net::OwnDescriptor(ends[1])};
+}
+
 std::string offer(const OwnDescriptor& memory, const std::string& greeting = "SLIPSHM1",
                   std::size_t count = 1);
 
@@ -259,9 +266,9 @@ TEST(SharedMemory, SESS_11_a_peer_who_writes_everywhere_changes_no_product) {
         const TimeLimits limits{200ms, 200ms, 100us};
         using Side = SharedMemoryConnection::Side;
         Ends ends{std::make_unique<SharedMemoryConnection>(Side::charlie, std::move(one),
-                                                           std::move(region), limits, "shm:test"),
+                                                           std::move(region), limits),
                   std::make_unique<SharedMemoryConnection>(Side::david, std::move(other),
-                                                           std::move(theirs), limits, "x")};
+                                                           std::move(theirs), limits)};
         const auto hostile = [&](Transport& transport) {
             auto* const bytes = static_cast<volatile unsigned char*>(
                 ::mmap(nullptr, SharedRegion::bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
@@ -298,15 +305,6 @@ TEST(SharedMemory, SESS_11_a_peer_who_writes_everywhere_changes_no_product) {
     }
     EXPECT_EQ(ended + exact, 6);
     EXPECT_GT(ended, 0) << "nothing that was written mattered";
-}
-
-TEST(SharedMemory, names) {
-    EXPECT_EQ(net::shared_memory_path("david", "--david"), "/dev/shm/slip-david");
-    EXPECT_EQ(net::shared_memory_path("/run/slip/d", "--david"), "/run/slip/d");
-    for (const std::string& wrong :
-         {std::string(), std::string(200, 'a'), std::string("a\0b", 3)}) {
-        EXPECT_THROW(net::shared_memory_path(wrong, "--david"), BadInput);
-    }
 }
 
 }  // namespace

@@ -254,7 +254,7 @@ class ServeKeys(ServeTest):
             with self.assertRaises(ssl.SSLCertVerificationError):
                 served.get("/health")
             served.process.send_signal(signal.SIGHUP)
-            self.assertIn("were read again", served.process.stderr.readline())
+            served.wait_for(lambda: "were read again" in served.log())
             for key, status in ((OTHER_KEY, 200), (KEY, 401)):
                 for path in ("/v1/models", "/metrics"):
                     self.assertEqual(served.get(path, Authorization=f"Bearer {key}")[0], status)
@@ -264,7 +264,7 @@ class ServeKeys(ServeTest):
                 good = path.read_text()
                 path.write_text("short")
                 served.process.send_signal(signal.SIGHUP)
-                self.assertIn(str(path), served.process.stderr.readline())
+                served.wait_for(lambda: str(path) in served.log())
                 path.write_text(good)
                 self.assertEqual(served.get("/v1/models", Authorization=f"Bearer {OTHER_KEY}")[0], 200)
 
