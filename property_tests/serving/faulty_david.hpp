@@ -22,7 +22,7 @@ namespace slip::testing {
 
 /// How one David behaves.
 struct Behaviour {
-    enum class Then { leaves, lies };
+    enum class Then { leaves, lies, damages_charlie };
     static constexpr std::size_t always = std::numeric_limits<std::size_t>::max();
     std::size_t honest_replies = always;
     Then then = Then::leaves;
@@ -75,6 +75,9 @@ private:
             if (bytes.size() <= 4) return;  // the field of a length, or READY
             if (replies_++ < behaviour_.honest_replies) return;
             if (behaviour_.then == Behaviour::Then::leaves) throw ProtocolError("he has left");
+            if (behaviour_.then == Behaviour::Then::damages_charlie) {
+                throw InternalError("a product does not pass Charlie's own check");
+            }
             // Another residue modulo whatever prime.
             bytes.back() = bytes.back() == std::byte{0} ? std::byte{1} : std::byte{0};
         }

@@ -253,6 +253,29 @@ TEST(SchedulerFaults, SERVE_9_a_scheduler_that_is_stopped_ends_all_at_once) {
     EXPECT_THROW(submit(scheduler, requests()[0], late), Overloaded);
 }
 
+/// Two steps that fail by Charlie's own doing are too many, unless one between them succeeds.
+TEST(SchedulerFaults, SERVE_21_errors_of_charlies_own_end_all_for_good) {
+    const auto broken = [](std::size_t honest) { return Behaviour{honest, Then::damages_charlie}; };
+    for (const bool in_a_row : {true, false}) {
+        const Deadline deadline;
+        Davids davids(served());
+        const std::size_t honest = in_a_row ? 0 : groups();
+        SchedulerOptions options;
+        options.live = 1;
+        std::deque<Outcome> outcomes(3);
+        Scheduler scheduler(open_over(davids.in_turn({broken(0), broken(honest), {}})), options);
+        for (Outcome& outcome : outcomes) submit(scheduler, requests()[0], outcome);
+        scheduler.drain();
+        for (const std::size_t i : {0U, 1U}) {
+            EXPECT_NE(what_failed<InternalError>(outcomes[i]).find("own check"), std::string::npos);
+        }
+        EXPECT_EQ(outcomes[2].ended_by(in_a_row ? Reason::failed : Reason::length), true);
+        EXPECT_EQ(scheduler.statistics().damaged, in_a_row);
+        EXPECT_EQ(scheduler.statistics().serving, !in_a_row);
+        EXPECT_EQ(scheduler.statistics().sessions, in_a_row ? 2U : 3U);
+    }
+}
+
 // ---------------------------------------------------------------------------------------------
 // A David who lies.
 // ---------------------------------------------------------------------------------------------
