@@ -6,9 +6,13 @@
 
 namespace slip {
 
+namespace {
+
 using net::OwnDescriptor;
 using net::SharedMemoryConnection;
 using net::SharedRegion;
+
+}  // namespace
 
 std::unique_ptr<Transport> offer_shared_memory(int socket, const TimeLimits& limits) {
     OwnDescriptor owned(socket);

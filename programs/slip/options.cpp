@@ -8,6 +8,7 @@
 #include <string_view>
 #include <utility>
 
+#include "optimized/base/files.hpp"
 #include "programs/slip/nearest.hpp"
 #include "slip/error.hpp"
 
@@ -75,10 +76,15 @@ void Options::add_switch(const char* name, const char* help) {
 
 bool Options::parse(const Arguments& arguments) {
     if (groups_.size() > 1) group("Help");
+    add("config", "FILE",
+        "options of this command, lines of NAME = VALUE (a flag without a value: NAME = true); "
+        "variables of the environment, SLIP_NAME with _ for -, come before it, and flags before "
+        "both");
     add_switch("help", "show this help");
+    po::options_description named;
+    for (const po::options_description& group : groups_) named.add(group);
     po::options_description all;
-    for (const po::options_description& group : groups_) all.add(group);
-    all.add_options()(words_name, po::value<std::vector<std::string>>());
+    all.add(named).add_options()(words_name, po::value<std::vector<std::string>>());
     po::positional_options_description positional;
     if (takes_words_) positional.add(words_name, -1);
     const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
@@ -98,9 +104,61 @@ bool Options::parse(const Arguments& arguments) {
     } catch (const po::error& error) {
         throw BadInput(std::string(error.what()) + "; see --help");
     }
-    if (!has("help")) return true;
-    print_help();
-    return false;
+    if (has("help")) {
+        print_help();
+        return false;
+    }
+    read_environment(named);
+    read_config(named);
+    return true;
+}
+
+/// What `source` says of options that no source before it has named. A flag without a value stands
+/// as NAME = true, or as false for a flag that is not given.
+void Options::add_unnamed(po::parsed_options parsed, const std::string& source) {
+    std::erase_if(parsed.options, [&](const po::option& option) {
+        if (values_.count(option.string_key) != 0) return true;
+        if (parsed.description->find(option.string_key, false).semantic()->max_tokens() > 0) {
+            return false;
+        }
+        const std::string& value = option.value.at(0);
+        if (value == "true" || value == "false") return value == "false";
+        throw BadInput(source + ": " + option.string_key + " '" + value +
+                       "': expected true or false");
+    });
+    po::store(parsed, values_);
+}
+
+void Options::read_environment(const po::options_description& all) {
+    const auto option_of = [&](std::string variable) -> std::string {
+        constexpr std::string_view stem = "SLIP_";
+        if (!variable.starts_with(stem)) return "";
+        std::string name = variable.substr(stem.size());
+        for (char& letter : name) {
+            if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+            if (letter == '_') letter = '-';
+        }
+        return name != "help" && all.find_nothrow(name, false) != nullptr ? name : "";
+    };
+    try {
+        add_unnamed(po::parse_environment(all, option_of), "the environment");
+    } catch (const po::error& error) {
+        throw BadInput(std::string("the environment: ") + error.what());
+    }
+}
+
+void Options::read_config(const po::options_description& all) {
+    const std::string file = file_or_none("config");
+    if (file.empty()) return;
+    std::istringstream lines(base::read_file(file, std::size_t{1} << 20));
+    try {
+        add_unnamed(po::parse_config_file(lines, all), file);
+    } catch (const po::unknown_option& error) {
+        const std::string name = error.get_option_name();
+        throw BadInput(file + ": there is no option " + name + meant_by(name));
+    } catch (const po::error& error) {
+        throw BadInput(file + ": " + error.what());
+    }
 }
 
 void Options::print_help() const {

@@ -68,6 +68,14 @@ public:
     void forbid(const char* name, const std::string& reason) const;
 
 private:
+    using Groups = boost::program_options::options_description;
+
+    /// What neither the command line nor what was read before has said: from SLIP_NAME variables of
+    /// the environment.
+    void read_environment(const Groups& all);
+    /// And from the file of --config, lines of NAME = VALUE.
+    void read_config(const Groups& all);
+    void add_unnamed(boost::program_options::parsed_options parsed, const std::string& source);
     void print_help() const;
     /// "; did you mean" for a flag that does not exist, as the user wrote it.
     std::string meant_by(const std::string& flag) const;

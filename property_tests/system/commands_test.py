@@ -246,6 +246,37 @@ class SmallModel(SystemTest):
         self.assertEqual(hybrid["ids"], ids(*self.unsplit)["ids"])
         self.refused("generate", *self.float, "--ids", ",".join(["1"] * 33), says=["max_position_embeddings"])
 
+    def test_options_come_from_flags_then_the_environment_then_a_file(self):
+        config = self.folder / "slip.conf"
+
+        def ids(*flags, text="", **variables):
+            config.write_text(text)
+            out = self.slip("generate", "--config", config, *flags, env=variables).stdout
+            return json.loads(out)["ids"]
+        lines = f"# a model\nmodel = {self.model}\nids = 1,5,9\njson = true\nmax-tokens = 3\n"
+        self.assertEqual(len(ids(text=lines)), 3)
+        self.assertEqual(len(ids(text=lines, SLIP_MAX_TOKENS="4")), 4)
+        self.assertEqual(len(ids("--max-tokens", "5", text=lines, SLIP_MAX_TOKENS="4")), 5)
+        self.assertEqual(len(ids(SLIP_MODEL=str(self.model), SLIP_IDS="1", SLIP_JSON="true",
+                                 SLIP_MAX_TOKENS="2", SLIP_KERNELS="portable")), 2)
+        shown = self.slip("generate", "--config", config, env={"SLIP_JSON": "false"} | {
+            "SLIP_MODEL": str(self.model), "SLIP_IDS": "1", "SLIP_MAX_TOKENS": "2"}).stdout
+        self.assertNotIn("{", shown)
+
+    def test_what_a_file_or_the_environment_says_wrongly_is_refused(self):
+        config = self.folder / "slip.conf"
+        for text, says in [("max-token = 3", "no option max-token; did you mean --max-tokens?"),
+                           ("json = yes", "json 'yes': expected true or false"),
+                           ("ids = 1\nids = 2", "ids"), ("max-tokens", "max-tokens")]:
+            config.write_text(text + "\n")
+            self.refused("generate", "--config", config, says=[str(config), says])
+        self.refused("generate", "--config", self.folder / "absent", says=["absent"])
+        self.refused("generate", "--config", "", says=["--config"])
+        # An empty variable is a value that does not do, and not an absent one: keys would be left out.
+        generate = ["generate", *self.float, "--ids", "1"]
+        self.slip(*generate, status=2, env={"SLIP_MAX_TOKENS": ""}, says=["--max-tokens ''"])
+        self.slip("serve", *self.float, "--listen", "127.0.0.1:0", status=2, env={"SLIP_API_KEYS": ""})
+
     def test_sampling_repeats_under_a_seed(self):
         tail = ["--ids", "1", "--max-tokens", "25", "--temperature", "1.5", "--json"]
 
