@@ -9,7 +9,7 @@
 
 namespace SLIP_API slip {
 
-/// A set of texts (SERVE-30). Copies share what they have; any number of threads may use them.
+/// A set of texts (SERVE-16). Copies share what they have; any number of threads may use them.
 class Grammar {
 public:
     /// The texts that rule `root` of a grammar in llama.cpp's notation derives. Throws BadInput,

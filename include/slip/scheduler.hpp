@@ -28,7 +28,7 @@ struct GenerationRequest {
     /// Whose prompts this one may share keys and values with: those of requests that name the same
     /// tenant, because the time to the first token tells what is kept. Empty: nobody's.
     std::string tenant;
-    /// The new text is one of these, unless it is cut off by max_tokens or its reader (SERVE-30);
+    /// The new text is one of these, unless it is cut off by max_tokens or its reader (SERVE-16);
     /// none: any. The model has a tokenizer. A text after which nothing can follow ends as by EOS.
     std::optional<Grammar> grammar = {};
     /// With a grammar: tokens besides EOS that may come where the text may end.

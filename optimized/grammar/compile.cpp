@@ -1,4 +1,4 @@
-// SERVE-30: from rules to nodes, and which grammars are refused.
+// SERVE-16: from rules to nodes, and which grammars are refused.
 #include <map>
 #include <utility>
 

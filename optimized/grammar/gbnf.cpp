@@ -1,4 +1,4 @@
-// SERVE-30: llama.cpp's notation for grammars.
+// SERVE-16: llama.cpp's notation for grammars.
 #include <algorithm>
 #include <optional>
 

@@ -1,4 +1,4 @@
-// SERVE-30: JSON, and the schemas of it that are supported.
+// SERVE-16: JSON, and the schemas of it that are supported.
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>

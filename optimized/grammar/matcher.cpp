@@ -1,4 +1,4 @@
-// SERVE-30: all derivations at once.
+// SERVE-16: all derivations at once.
 #include "optimized/grammar/matcher.hpp"
 
 #include <algorithm>

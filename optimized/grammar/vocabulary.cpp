@@ -1,4 +1,4 @@
-// SERVE-30: masks of tokens.
+// SERVE-16: masks of tokens.
 #include "optimized/grammar/vocabulary.hpp"
 
 #include <algorithm>

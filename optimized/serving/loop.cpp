@@ -250,7 +250,7 @@ void Loop::read_vocabulary() {
     });
 }
 
-/// SERVE-30.
+/// SERVE-16.
 void Loop::constrain(Generation& generation) const {
     const GenerationRequest& request = generation.request;
     const base::ModelConfig& config = model_.graph->config();
@@ -562,7 +562,7 @@ void Loop::lost_to_a_wrong_reply(const std::vector<Part>& parts, const std::exce
     lost(error.what());
 }
 
-/// SERVE-21: Charlie's files name what is wrong, or his products were wrong twice without a right
+/// SERVE-14: Charlie's files name what is wrong, or his products were wrong twice without a right
 /// step between (MASK-10). No David can mend that, so nothing is computed until the process has
 /// been started again.
 void Loop::damaged(const std::exception& error) {

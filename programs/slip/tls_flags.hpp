@@ -15,7 +15,7 @@ TimeLimits time_limits(const Options& options);
 /// Declares --david-timeout.
 void add_serving_limit(Options& options);
 
-/// SERVE-20: no limit is longer than --david-timeout, because another David may be there.
+/// SERVE-13: no limit is longer than --david-timeout, because another David may be there.
 TimeLimits serving_limits(const Options& options);
 
 }  // namespace slip::tool

@@ -1,4 +1,4 @@
-// SERVE-30: grammars against a recogniser that is independent of stacks and states.
+// SERVE-16: grammars against a recogniser that is independent of stacks and states.
 #include "slip/grammar.hpp"
 
 #include <gtest/gtest.h>
@@ -160,7 +160,7 @@ std::string rest_of(Matcher& matcher, Matcher::State begin) {
     return "no text ends";
 }
 
-RC_GTEST_PROP(Grammar, SERVE_30_it_accepts_what_its_rules_derive, ()) {
+RC_GTEST_PROP(Grammar, SERVE_16_it_accepts_what_its_rules_derive, ()) {
     const Rules rules = drawn_rules(false);
     std::shared_ptr<const grammar::Program> program;
     try {
@@ -175,7 +175,7 @@ RC_GTEST_PROP(Grammar, SERVE_30_it_accepts_what_its_rules_derive, ()) {
     }
 }
 
-RC_GTEST_PROP(Grammar, SERVE_30_a_token_is_allowed_if_a_text_goes_on_with_it, ()) {
+RC_GTEST_PROP(Grammar, SERVE_16_a_token_is_allowed_if_a_text_goes_on_with_it, ()) {
     const Rules rules = drawn_rules(true);
     const auto program = compiled(rules);
     std::set<std::string> language;
@@ -205,7 +205,7 @@ RC_GTEST_PROP(Grammar, SERVE_30_a_token_is_allowed_if_a_text_goes_on_with_it, ()
     }
 }
 
-TEST(Grammar, SERVE_30_a_constraint_ends_where_the_text_may_end) {
+TEST(Grammar, SERVE_16_a_constraint_ends_where_the_text_may_end) {
     const auto program = compiled(grammar::parse_gbnf("root ::= \"a\" \"b\"? | \"c\""));
     const auto vocabulary = std::make_shared<const grammar::Vocabulary>(
         std::vector<std::string>{"a", "b", "c", " a", "", "ab"});
@@ -227,7 +227,7 @@ TEST(Grammar, SERVE_30_a_constraint_ends_where_the_text_may_end) {
     EXPECT_THROW(grammar::Constraint(program, other, {}, false).allowed(), BadInput);
 }
 
-TEST(Grammar, SERVE_30_states_are_forgotten_and_nothing_else) {
+TEST(Grammar, SERVE_16_states_are_forgotten_and_nothing_else) {
     const auto program = compiled(grammar::parse_gbnf("root ::= \"(\" root \")\" root | \"\""));
     Matcher matcher(program);
     auto state = matcher.begin();
@@ -247,7 +247,7 @@ TEST(Grammar, SERVE_30_states_are_forgotten_and_nothing_else) {
     EXPECT_GT(forgotten, 0);
 }
 
-TEST(Grammar, SERVE_30_the_notation_of_llama_cpp) {
+TEST(Grammar, SERVE_16_the_notation_of_llama_cpp) {
     const auto accepts = [](const char* text, const std::string& word) {
         return Grammar::from_gbnf(text).accepts(word);
     };
@@ -265,7 +265,7 @@ TEST(Grammar, SERVE_30_the_notation_of_llama_cpp) {
 }
 
 /// Every character is taken by the class that holds it alone and by no other.
-TEST(Grammar, SERVE_30_characters_are_their_bytes_in_utf_8) {
+TEST(Grammar, SERVE_16_characters_are_their_bytes_in_utf_8) {
     for (const auto& [from, to, text, inside] :
          std::vector<std::tuple<char32_t, char32_t, std::string, bool>>{
              {0x7f, 0x800, "\u007f", true},
@@ -286,7 +286,7 @@ TEST(Grammar, SERVE_30_characters_are_their_bytes_in_utf_8) {
     }
 }
 
-TEST(Grammar, SERVE_30_what_is_refused_says_why) {
+TEST(Grammar, SERVE_16_what_is_refused_says_why) {
     const auto refused = [](const std::string& text) {
         return refusal([&] { Grammar::from_gbnf(text); });
     };
@@ -320,7 +320,7 @@ TEST(Grammar, SERVE_30_what_is_refused_says_why) {
     }
 }
 
-TEST(Grammar, SERVE_30_ambiguity_is_bounded) {
+TEST(Grammar, SERVE_16_ambiguity_is_bounded) {
     // After n letters there are 2^n stacks.
     const Grammar doubling =
         Grammar::from_gbnf("root ::= \"a\" root \"x\" | \"a\" root \"y\" | \"b\"");
@@ -332,7 +332,7 @@ TEST(Grammar, SERVE_30_ambiguity_is_bounded) {
                     .accepts(std::string(5000, 'a')));
 }
 
-TEST(Grammar, SERVE_30_json_objects) {
+TEST(Grammar, SERVE_16_json_objects) {
     const Grammar objects = Grammar::json_objects();
     for (const char* text :
          {"{}", "{ }", R"({"a":1})", R"({"a": [1, -2.5e3, true, null], "b": {"c": "\u00e9\n"}})",
@@ -347,7 +347,7 @@ TEST(Grammar, SERVE_30_json_objects) {
     }
 }
 
-TEST(Grammar, SERVE_30_schemas) {
+TEST(Grammar, SERVE_16_schemas) {
     const auto accepts = [](const char* schema, const char* text) {
         return Grammar::from_json_schema(schema).accepts(text);
     };
@@ -389,7 +389,7 @@ TEST(Grammar, SERVE_30_schemas) {
     EXPECT_TRUE(accepts("true", R"([{"a":[]}])"));
 }
 
-TEST(Grammar, SERVE_30_schemas_that_are_not_supported_are_refused_by_keyword) {
+TEST(Grammar, SERVE_16_schemas_that_are_not_supported_are_refused_by_keyword) {
     for (const auto& [schema, says] : std::vector<std::pair<const char*, const char*>>{
              {"[]", "expected an object"},
              {"false", "expected an object"},

@@ -254,7 +254,7 @@ TEST(SchedulerFaults, SERVE_9_a_scheduler_that_is_stopped_ends_all_at_once) {
 }
 
 /// Two steps that fail by Charlie's own doing are too many, unless one between them succeeds.
-TEST(SchedulerFaults, SERVE_21_errors_of_charlies_own_end_all_for_good) {
+TEST(SchedulerFaults, SERVE_14_errors_of_charlies_own_end_all_for_good) {
     const auto broken = [](std::size_t honest) { return Behaviour{honest, Then::damages_charlie}; };
     for (const bool in_a_row : {true, false}) {
         const Deadline deadline;

@@ -1,5 +1,5 @@
 """slip serve: several choices and prompts, echo, log-probabilities, EleutherAI's harness, grammars and logit
-biases (SERVE-5, SERVE-10, SERVE-30)."""
+biases (SERVE-5, SERVE-10, SERVE-16)."""
 
 import json
 import math
@@ -135,7 +135,7 @@ class ServeChoices(ServeTest):
         self.assertEqual((choice["text"], choice["finish_reason"]), ("", "stop"))
         self.assertEqual(usage["completion_tokens"], 0)
 
-    def test_SERVE_30_every_answer_is_a_text_of_the_grammar(self):
+    def test_SERVE_16_every_answer_is_a_text_of_the_grammar(self):
         for seed in range(6):
             fields = dict(temperature=1.5, seed=seed, max_tokens=200)
             (choice,), _ = self.choices(grammar='root ::= ("yes" | "no" | "caf\\u00e9") [0-9]{2}', **fields)
@@ -165,7 +165,7 @@ class ServeChoices(ServeTest):
         (choice,), _ = self.choices(prompt="", grammar='root ::= " a" | "b"')
         self.assertIn(choice["text"], (" a", "b"))
 
-    def test_SERVE_30_grammars_that_cannot_be_used_are_refused_with_the_field(self):
+    def test_SERVE_16_grammars_that_cannot_be_used_are_refused_with_the_field(self):
         deep = {"anyOf": [{"$ref": "#"}]}
         for field, fields in [("grammar", {"grammar": "root ::= root"}), ("grammar", {"grammar": 1}),
                               ("response_format.type", {"response_format": {"type": "xml"}}),
@@ -223,7 +223,7 @@ class ServeChoices(ServeTest):
                 details = answer["usage"]["prompt_tokens_details"]
                 self.assertEqual(details["cached_tokens"] > 0, cached)
 
-    def test_SERVE_5_SERVE_30_the_same_over_the_protocol(self):
+    def test_SERVE_5_SERVE_16_the_same_over_the_protocol(self):
         """In one process: prompts whose logits are all wanted, and masked choices."""
         asked = [order(prompt=PROMPTS, echo=True, logprobs=3, max_tokens=4),
                  order(grammar='root ::= [a-z ]{20} "."', max_tokens=40)]

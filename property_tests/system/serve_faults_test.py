@@ -1,6 +1,6 @@
 """slip serve and its Davids: lost, hung, silent, slow or flooding at each point of an answer, and while
 nothing runs; what health and the metrics say meanwhile; the end of the server whatever it waits for
-(SERVE-2, SERVE-9, SERVE-20, SERVE-21)."""
+(SERVE-2, SERVE-9, SERVE-13, SERVE-14)."""
 
 import concurrent.futures
 import contextlib
@@ -68,26 +68,26 @@ class ServeFaultyDavids(ServeWithDavids, ServeTest):
             self.assertEqual(served.metric("rejects_total"), 0)
             self.assertEqual(self.health(served), (200, {"status": "ok"}))
 
-    def test_SERVE_2_SERVE_20_killed(self):
+    def test_SERVE_2_SERVE_13_killed(self):
         self.goes_on_after("killed")
 
-    def test_SERVE_2_SERVE_20_silent(self):
+    def test_SERVE_2_SERVE_13_silent(self):
         self.goes_on_after("silent")
 
-    def test_SERVE_2_SERVE_20_silent_within_a_frame(self):
+    def test_SERVE_2_SERVE_13_silent_within_a_frame(self):
         self.goes_on_after("half")
 
-    def test_SERVE_2_SERVE_20_slow(self):
+    def test_SERVE_2_SERVE_13_slow(self):
         self.goes_on_after("slow")
 
-    def test_SERVE_2_SERVE_20_flooding(self):
+    def test_SERVE_2_SERVE_13_flooding(self):
         self.goes_on_after("flooding")
 
 
 class ServeHungDavid(ServeWithDavids, ServeTest):
     """A David whose process is stopped: his machine acknowledges everything."""
 
-    def test_SERVE_20_the_next_one_goes_on_within_the_answer(self):
+    def test_SERVE_13_the_next_one_goes_on_within_the_answer(self):
         expected = self.alone(PROMPT, 150)["text"]
         with self.david() as first, self.david() as second, \
                 self.hybrid(first, second, more=("--david-timeout", "1", "--reopen", FOREVER)) as served, \
@@ -96,7 +96,7 @@ class ServeHungDavid(ServeWithDavids, ServeTest):
             self.assertEqual(read_stream("text", answer.result()[2])["text"], expected)
             self.assertGreaterEqual(served.metric("sessions_total"), 2)
 
-    def test_SERVE_20_without_another_one_health_says_so_while_the_answers_wait(self):
+    def test_SERVE_13_without_another_one_health_says_so_while_the_answers_wait(self):
         expected = self.alone(PROMPT, 150)["text"]
         with self.david() as david, \
                 self.hybrid(david, more=("--david-timeout", "1", "--reopen", FOREVER)) as served, \
@@ -110,7 +110,7 @@ class ServeHungDavid(ServeWithDavids, ServeTest):
             self.assertEqual(read_stream("text", answer.result()[2])["text"], expected)
             self.assertEqual(self.health(served), (200, {"status": "ok"}))
 
-    def test_SERVE_20_without_another_one_the_answers_end_and_say_so(self):
+    def test_SERVE_13_without_another_one_the_answers_end_and_say_so(self):
         with self.david() as david, \
                 self.hybrid(david, more=("--david-timeout", "1", "--reopen", "1")) as served:
             with self.begun(served, max_tokens=400) as answer:
@@ -158,7 +158,7 @@ class ServeWatchesDavids(ServeWithDavids, ServeTest):
 class ServeDamaged(ServeWithDavids, ServeTest):
     """Masks are made with hints that are not those of the split: no David can mend that."""
 
-    def test_MASK_10_SERVE_21_a_server_whose_own_files_are_damaged_says_so(self):
+    def test_MASK_10_SERVE_14_a_server_whose_own_files_are_damaged_says_so(self):
         damaged = self.folder / "damaged"
         shutil.copytree(self.artifact, damaged)
         masks = damaged / "charlie/masks.safetensors"

@@ -125,7 +125,7 @@ class ServeLoad(ServeTable, ServeTest):
 class ServeLoadWithFaults(ServeTable, ServeTest):
     """Of three Davids one is killed and one is stopped while all clients ask."""
 
-    def test_SERVE_20_no_answer_is_lost_while_davids_are(self):
+    def test_SERVE_13_no_answer_is_lost_while_davids_are(self):
         clients, seconds = LOAD if "SLIP_FULL" in os.environ else (16, 4)
         table = self.table()
         with contextlib.ExitStack() as stack:

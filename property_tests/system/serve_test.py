@@ -300,7 +300,7 @@ class ServeRefuses(ServeTest):
     def status(self, data):
         return int(self.raw(data).split(b" ", 2)[1])
 
-    def test_SERVE_22_probes_with_their_defaults_and_targets_in_absolute_form(self):
+    def test_SERVE_15_probes_with_their_defaults_and_targets_in_absolute_form(self):
         close = b"Connection: close\r\n\r\n"
         ok = [b"OPTIONS / HTTP/1.0\r\n\r\n",  # HAProxy
               b"OPTIONS * HTTP/1.1\r\nHost: 10.1.2.3\r\n" + close,

@@ -22,7 +22,7 @@ constexpr std::array unique_fields{"host",           "authorization",     "conte
 
 std::string_view view(boost::beast::string_view text) { return {text.data(), text.size()}; }
 
-/// What a request is for: SERVE-22; RFC 9112, 3.2.
+/// What a request is for: SERVE-15; RFC 9112, 3.2.
 struct Target {
     bool absolute = false;
     std::string_view authority;  // of absolute-form; it stands for the field Host
