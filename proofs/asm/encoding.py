@@ -4,6 +4,8 @@ import z3
 
 import floats
 import terms as t
+from carried import Chains
+from machine import Refused
 from spec import SPACE, value
 
 # Bits of binary32: infinity, 1, -1, 2^-100; of binary64: 1, 1/2 and 1.5 * 2^52.
@@ -27,11 +29,18 @@ def dequantise(image, run, backend):
     explorer.call(f"{SPACE}{backend}::dequantise", [y_at, row_at, column, m, out])
 
 
-def ordered_sum(terms):
-    """ENC-1: in 8 lanes, each from 0 on."""
-    lanes = [0] * 8
-    for j, term in enumerate(terms):
-        lanes[j % 8] = floats.ADD[64](lanes[j % 8], term)
+def squares(machine, x_at, n):
+    """S of ENC-1: in 8 lanes, each from 0 on, lane l of every 8th element from the l-th on."""
+    def step(before, element):
+        wide = floats.WIDEN(element)
+        return floats.ADD[64](before, floats.MULTIPLY[64](wide, wide))
+    return Chains(machine, x_at, 8, 0, step, lambda lane, k: 8 * k + lane,
+                  lambda lane, done: (done + 7 - lane) / 8 if z3.is_expr(done) else (done + 7 - lane) // 8,
+                  n)
+
+
+def total_of(lanes):
+    """The ordered sum from its lanes."""
     halves = [floats.ADD[64](lanes[l], lanes[l + 4]) for l in range(4)]
     total = halves[0]
     for half in halves[1:]:
@@ -77,34 +86,66 @@ def lemma():
     return None
 
 
-def quantise(image, run, backend, n, rounded):
-    """ENC-1, but for the bound of q, which it proves: |q| <= B_q. The maximum is that of the bits without
-    the sign; infinities and NaNs are above every number. `rounded`: the nearest integer as the backend
-    writes it."""
-    x_at, x = run.array("x", n, 32)
+def at_least(v, threshold):
+    """Whether a signed maximum is: whether one of its operands is."""
+    v = t.term(v, 32)
+    operands, constant = t.MAXIMA.get(t.ident(v), ({0: v}, None))
+    numbers = [*operands.values(), *([] if constant is None else [value(constant, 32)])]
+    return z3.Or([number >= z3.ZeroExt(1, threshold) for number in numbers])
+
+
+def quantise(image, run, backend, rounded):
+    """ENC-1, of any n, but for the bound of q, which it proves: |q| <= B_q. The maximum is that of the bits
+    without the sign; infinities and NaNs are above every number. `rounded`: the nearest integer, as the
+    backend may write it."""
+    machine, explorer = run.of_any_size()
+    machine.logic_width, machine.follows_data = 32, True
+    n = machine.sizes.symbol("n", 0, 1 << 20)
     norm = run.fresh("norm[0]", 32, lambda v: [v >= 790, v <= 32767])
-    q_at = run.room(2 * n, 2)
-    run.machine.logic_width = 32
-    memory, largest = dict(run.machine.memory), 0
-    for v in x:
-        largest = t.maximum(largest, t.band(v, 0x7fffffff, 32), 32)
-    wide = [floats.WIDEN(v) for v in x]
-    length = floats.SQUARE_ROOT[64](ordered_sum([floats.MULTIPLY[64](v, v) for v in wide]))
-    more = floats.ADD[64](floats.SQUARE_ROOT[64](floats.FROM_INTEGER[64, 64](n)), WIDE_ONE)
-    target = floats.SUBTRACT[64](floats.FROM_INTEGER[32, 64](norm), floats.MULTIPLY[64](more, WIDE_HALF))
-    scale, inverse = floats.NARROW(floats.DIVIDE[64](length, target)), floats.DIVIDE[64](target, length)
-    finite, zero = z3.ULT(largest, INFINITY), z3.ULT(largest, SMALLEST)
-    expected = [rounded(floats.MULTIPLY[64](v, inverse)) for v in wide]
-    for decide, taken in run.paths(None):
-        run.machine.memory = dict(memory)
-        run.machine.decide, run.machine.decided = decide, lambda condition: condition
-        run.machine.call(f"{SPACE}{backend}::quantise", [x_at, n, norm, q_at])
-        path = [condition for _, condition in taken]
-        returned = t.from_cells(run.machine.vectors[0][:4])
-        run.expect(returned, z3.If(finite, z3.If(zero, value(ONE, 32), scale), value(MINUS_ONE, 32)),
-                   32, "the scale", path)
-        if run.holds(z3.Not(z3.And(finite, *path))):
-            continue  # q is not specified
-        for j, (q, ensured) in enumerate(expected):
-            run.expect(run.output(q_at + 2 * j, 16), z3.If(zero, value(0, 16), q), 16, f"q[{j}]",
-                       [*path, finite, z3.Or(zero, z3.And(ensured))])
+    x_at = machine.input("x", t.scale(n, 4, 64), 4, [run.family("x", 32)])
+    x = machine.reader(x_at)
+    threshold = run.fresh("threshold[0]", 31, lambda v: [v != 0])
+    machine.watch_elements(x_at, lambda v: at_least(t.band(v, 0x7fffffff, 32), threshold),
+                           lambda v: at_least(v, threshold))
+    sums = squares(machine, x_at, machine.sizes.total(n))
+
+    def reaches(bits):
+        """Whether an element does, in magnitude."""
+        return z3.substitute(machine.seen, (threshold, value(bits, 31)))
+
+    def is_so(claim):
+        return run.holds(z3.Implies(z3.And([z3.BoolVal(True), *machine.data]), claim))
+
+    def length_and_target(code):
+        more = floats.ADD[64](floats.SQUARE_ROOT[64](floats.FROM_INTEGER[64, 64](n)), WIDE_ONE)
+        return floats.SQUARE_ROOT[64](total_of(sums.concluded(code))), floats.SUBTRACT[64](
+            floats.FROM_INTEGER[32, 64](norm), floats.MULTIPLY[64](more, WIDE_HALF))
+
+    def check(_, code, read):
+        if not machine.is_told:
+            raise Refused("an element of q before all of x is read")
+        if is_so(z3.Not(reaches(SMALLEST))):
+            run.expect(code, 0, 16, "an element of q")
+        elif is_so(z3.And(reaches(SMALLEST), z3.Not(reaches(INFINITY)))):
+            length, target = length_and_target(code)
+            scaled = floats.MULTIPLY[64](floats.WIDEN(read[0]), floats.DIVIDE[64](target, length))
+            forms = [nearest(scaled) for nearest in rounded]
+            q, ensured = next((form for form in forms if t.term(form[0], 16).eq(code)), forms[0])
+            run.expect(code, q, 16, "an element of q", ensured)
+        elif not is_so(reaches(INFINITY)):  # with it, q is not specified
+            raise Refused("an element of q that does not depend on the greatest of x")
+    q_at = machine.output("q", t.scale(n, 2, 64), 2, lambda _, j: [x(0, j)], check)
+    machine.excused = lambda: is_so(reaches(INFINITY))
+
+    def conclude():
+        returned = t.from_cells(machine.vectors[0][:4])
+        if is_so(z3.And(reaches(SMALLEST), z3.Not(reaches(INFINITY)))):
+            length, target = length_and_target(returned)
+            run.expect(returned, floats.NARROW(floats.DIVIDE[64](length, target)), 32, "the scale")
+        else:
+            expected = z3.If(reaches(INFINITY), value(MINUS_ONE, 32), value(ONE, 32))
+            run.expect(returned, expected, 32, "the scale", [
+                z3.Or(reaches(INFINITY), z3.Not(reaches(SMALLEST))), *machine.data])
+            if not is_so(z3.Or(reaches(INFINITY), z3.Not(reaches(SMALLEST)))):
+                raise Refused("a scale that does not depend on the greatest of x")
+    explorer.call(f"{SPACE}{backend}::quantise", [x_at, n, norm, q_at], conclude)

@@ -12,9 +12,10 @@ has written, the passes before pass i have written together (`in_passes_before`)
 import z3
 
 import terms as t
+from carried import REHEARSED, Chain, bytes_from, guessed, of_eight
 from machine import NO_FLAGS, Refused, same
 from regions import Fork, Interval, claimed
-from sizes import Data
+from sizes import Data, parts_in
 
 ROUNDS = 8      # of guesses
 PASSES = 10000  # of a loop that is executed pass by pass
@@ -23,17 +24,21 @@ PASSES = 10000  # of a loop that is executed pass by pass
 class State:
     """A machine's registers and memory, and what led there: `path`, facts on sizes; `branches`, the
     conditions among them and which way they went; `written`, intervals; `whole`, the chunks of
-    outputs that are written; `calls`, how many functions deep."""
+    outputs that are written; `calls`, how many functions deep; `data`, conditions on what arrays hold."""
 
-    def __init__(self, of, path=(), branches=(), written=(), whole=frozenset(), calls=0):
+    def __init__(self, of, path=(), branches=(), written=(), whole=frozenset(), calls=0, data=()):
         self.seen = of.seen
         self.general, self.vectors = dict(of.general), list(of.vectors)
         self.masks, self.flags, self.memory = dict(of.masks), of.flags, dict(of.memory)
         self.path, self.branches, self.written = list(path), list(branches), list(written)
-        self.whole, self.calls = whole, calls
+        self.whole, self.calls, self.data = whole, calls, list(data)
+        self.last = None  # where its last instruction is
+        self.is_named = False  # whether a variable stands for what tells what was seen
 
     def copy(self):
-        return State(self, self.path, self.branches, self.written, self.whole, self.calls)
+        one = State(self, self.path, self.branches, self.written, self.whole, self.calls, self.data)
+        one.is_named = self.is_named
+        return one
 
 
 # --- the graph of a function ---------------------------------------------------------------------
@@ -193,7 +198,9 @@ class Shape:
 
     def put(self, machine, state, place, form):
         kind = place[0]
-        if kind == "general":
+        if type(form) is Chain:
+            form.put(state, place, machine.sizes.symbols[t.ident(self.passes)])
+        elif kind == "general":
             state.general[place[1]] = machine.unknown(place[1], 64) if form == UNKNOWN else (
                 form.after(self.passes))
         elif kind == "mask":
@@ -215,6 +222,9 @@ class Shape:
             if type(form) is Affine and not is_equal(
                     value_at(state, place), form.after(following), state, sizes):
                 wrong.append(place)
+            if type(form) is Chain and form.byte == 0 and not form.is_kept(
+                    state, place, sizes.symbols[t.ident(self.passes)]):
+                wrong += bytes_from(place)
         for place in changes_of_registers(self.first, state):
             if place not in self.forms:
                 wrong.append(place)
@@ -223,6 +233,22 @@ class Shape:
                     at in state.memory and same_cell(cell, state.memory[at])):
                 wrong.append(("byte", at))
         return wrong
+
+    def not_at_first(self):
+        """The places that do not hold what they carry where the first pass begins."""
+        return {place for place, form in self.forms.items()
+                if type(form) is Chain and form.byte == 0 and not form.is_after(self.first, place, 0)}
+
+    def name_chains(self, state, sizes):
+        """On a way out of the loop, what it carries is named as after the pass or before it."""
+        number = sizes.symbols[t.ident(self.passes)]
+        for place, form in self.forms.items():
+            if type(form) is Chain and form.byte == 0:
+                for passes in (number + 1, number):
+                    if form.is_after(state, place, passes):
+                        for k, at in enumerate(bytes_from(place)):
+                            form.of_byte(k).put(state, at, passes)
+                        break
 
     def without(self, wrong):
         """The same, but that nothing is known of some places."""
@@ -252,6 +278,7 @@ class Explorer:
         self.forks = []      # (address, condition) of the conditions that were not decided
         self.summaries = []  # heads of the loops that were proved of any number of passes
         self.state = self.finish = None  # whose registers the machine has; what proves how a way ends
+        self.waiting = {}  # (address, depth of calls, register, sums of chains) -> states
         self.steps = 0
 
     def call(self, symbol, arguments, conclude=lambda: None):
@@ -276,6 +303,7 @@ class Explorer:
         machine.general, machine.vectors, machine.masks = state.general, state.vectors, state.masks
         machine.flags, machine.memory = state.flags, state.memory
         machine.path, machine.written, machine.seen = state.path, state.written, state.seen
+        machine.data, machine.is_told = state.data, self.is_all_read(state)
         self.state = state
 
     def left(self):
@@ -289,7 +317,10 @@ class Explorer:
         """[(state, address)] of all ways from starts back to a loop's head or out of it; without a loop,
         each way out of the function is finished."""
         work, found = [(state, at, False) for state, at in starts], []
-        while work:
+        while work or not loop and self.waiting:
+            if not work:
+                work = self.met()
+                continue
             state, at, has_moved = work.pop()
             self.enter(state)
             while True:
@@ -301,7 +332,11 @@ class Explorer:
                     break
                 is_own = loop and at == loop.head and state.calls == loop.calls
                 if t.is_int(at) and at in self.loops and not is_own:
-                    work += [(*way, True) for way in self.inside(self.left(), self.loops[at])]
+                    if self.machine.chains and state.data and not loop:
+                        totals = self.machine.chains.totals(self.left())
+                        self.waiting.setdefault((at, state.calls, None, totals), []).append(state)
+                    else:
+                        work += [(*way, True) for way in self.inside(self.left(), self.loops[at])]
                     break
                 ways = self.step(state, at)
                 if type(ways) is list:
@@ -326,12 +361,14 @@ class Explorer:
             following = self.machine.advance(at)
         except Fork as fork:
             self.forks.append((at, fork.condition))
+            if fork.claim is None and self.waits(state, fork.condition):
+                return []
             return [self.way(fork, holds) for holds in (True, False)]
         except Refused:
-            if self.machine.scouting:
+            if self.machine.scouting or self.machine.rehearsing:
                 return []
             raise
-        instruction = self.image.instructions.get(at)
+        instruction, state.last = self.image.instructions.get(at), at
         name = instruction.get().name if at not in self.machine.outsides else "ret"
         if name == "call":
             state.calls += 1
@@ -341,9 +378,52 @@ class Explorer:
 
     def way(self, fork, holds):
         state = self.left().copy()
-        state.path.append(fork.claim if holds else z3.Not(fork.claim))
-        state.branches.append((fork.condition, holds))
+        if fork.claim is None:
+            state.data.append(fork.condition if holds else z3.Not(fork.condition))
+        else:
+            state.path.append(fork.claim if holds else z3.Not(fork.claim))
+            state.branches.append((fork.condition, holds))
         return state
+
+    # --- what has been read, told by a register -----------------------------------------------------
+
+    def is_all_read(self, state):
+        watched = self.machine.watched
+        return watched is not None and all(id(chunk) in state.whole for chunk in watched.chunks)
+
+    def waits(self, state, condition):
+        """Whether a state at a branch on data has read all that is watched, and a register of the condition
+        is proved to tell what was seen: then it waits, where it compares, for others that come there."""
+        machine = self.machine
+        if not machine.watch or state.is_named or (
+                self.image.instructions[state.last].get().name not in ("cmp", "test")):
+            return False
+        self.settle(self.left())
+        if not self.is_all_read(state):
+            return False
+        inside, width = {node.get_id() for node in parts_in(condition)}, 8 * machine.watched.size
+        for name, v in state.general.items():
+            low = t.extract(v, 0, width)
+            if not t.is_int(low) and low.get_id() in inside and t.not_negative(low, width) and (
+                    same(v, t.zero_extend(low, width, 64)) and machine.run.holds(
+                        machine.seen == machine.tells(low))):
+                self.waiting.setdefault((state.last, state.calls, name, None), []).append(state)
+                return True
+        return False
+
+    def met(self):
+        """Where the states lead that wait at one place: at a loop's head, or where a register tells what was
+        seen, which is any number from then on."""
+        (at, _, name, _), states = self.waiting.popitem()
+        if name is None:
+            return [(*way, True) for way in self.inside(self.merged(states), self.loops[at])]
+        for state in states:
+            state.seen = z3.BoolVal(False)
+        one, machine, width = self.merged(states), self.machine, 8 * self.machine.watched.size
+        one.general[name] = t.zero_extend(machine.unknown("told", width - 1), width - 1, 64)
+        one.seen = machine.tells(t.extract(one.general[name], 0, width))
+        one.is_named = True
+        return [(one, at, True)]
 
     # --- loops -----------------------------------------------------------------------------------
 
@@ -381,7 +461,9 @@ class Explorer:
             machine.executed = {}
         try:
             ways = self.explore([(state, loop.head)], loop)
-            is_open = any(at in loop.leaving and not self.sizes.is_of_few(c) for at, c in self.forks)
+            # Where no branch out of the loop was open, another condition may have decided it.
+            conditions = [c for at, c in self.forks if at in loop.leaving] or [c for _, c in self.forks]
+            is_open = any(not self.sizes.is_of_few(c) for c in conditions)
         finally:
             before[2].extend(self.forks)
             machine.scouting, machine.executed, self.forks = before
@@ -393,8 +475,11 @@ class Explorer:
         self.counters += 1
         passes = self.sizes.counter(f"pass[{self.counters}]")
         shape, bounds = self.generic(first, loop, backs, passes)
+        if self.machine.chains and not self.machine.scouting:
+            shape = self.carrying(shape, bounds, loop)
         start = shape.state(self.machine, bounds)
-        start.seen = z3.Bool("seen") if self.machine.watch else first.seen
+        if self.machine.watch and not self.is_all_read(first):
+            start.seen = z3.Bool("seen")
         generic = start.copy()
         ways, _ = self.one_pass(start, loop, self.machine.scouting)
         if not self.machine.scouting:
@@ -406,6 +491,9 @@ class Explorer:
         written = in_passes_before(own, passes)
         for way, _ in ways:
             way.written[before:before] = written
+        for way, at in ways:
+            if at != loop.head:
+                shape.name_chains(way, self.sizes)
         return [(way, at) for way, at in ways if at != loop.head]
 
     def generic(self, first, loop, backs, passes):
@@ -424,6 +512,42 @@ class Explorer:
                     return shape, bounds
             bounds, shape = kept, shape.without(wrong)
         raise Refused(f"no invariant of the loop at {loop.head:x} is found")
+
+    def carrying(self, shape, bounds, loop):
+        """The same, with what loops carry, as far as passes that store nothing show."""
+        places = of_eight({place for place, form in shape.forms.items() if form == UNKNOWN})
+        if not places or any(head in loop.body for head in self.loops if head != loop.head):
+            return shape
+        states, forms, count, known = [shape.first], {}, 1, 0
+        while not forms and known < count and len(states) <= REHEARSED:
+            backs, known = self.rehearsal(states[-1], loop), count
+            if not backs:
+                break
+            states.append(backs[0])
+            forms, count = guessed(self.machine.chains, states, places)
+        if not forms and known:
+            forms, _ = guessed(self.machine.chains, states, places, True)
+        while forms:
+            own = {at: form.of_byte(k) for place, form in forms.items()
+                   for k, at in enumerate(bytes_from(place))}
+            richer = Shape(shape.first, shape.forms | own, shape.passes)
+            wrong = {place for state in self.rehearsal(richer.state(self.machine, bounds), loop)
+                     for place in richer.broken(state, self.sizes)} | richer.not_at_first()
+            if not wrong & forms.keys():
+                return richer
+            forms = {place: form for place, form in forms.items() if place not in wrong}
+        return shape
+
+    def rehearsal(self, state, loop):
+        """The states in which one pass ends that goes on, with nothing stored in arrays or noted."""
+        machine = self.machine
+        machine.rehearsing, executed = True, machine.executed
+        machine.executed = {}
+        try:
+            ways, _ = self.one_pass(state.copy(), loop, False)
+        finally:
+            machine.rehearsing, machine.executed = False, executed
+        return [way for way, at in ways if at == loop.head]
 
     def guesses(self, first, backs, passes):
         """Bounds that the branches of a pass suggest for the next, and that hold at the first."""
@@ -446,6 +570,8 @@ class Explorer:
         for bound in bounds:
             if not self.sizes.holds(z3.substitute(bound, (number, z3.IntVal(0))), shape.first.path):
                 raise Refused(f"a bound that does not hold where a loop begins: {bound}")
+        if shape.not_at_first():
+            raise Refused("a value that a loop does not begin with")
         for state in backs:
             for bound in bounds:
                 if not self.holds_after(bound, state, shape.passes):
@@ -459,6 +585,10 @@ class Explorer:
         if not self.machine.watch:
             return
         before = shape.first.seen
+        if all(way.seen.eq(generic.seen) for way, _ in ways):
+            for way, _ in ways:
+                way.seen = before
+            return
         for tells in self.tellers(shape):
             def so_far(state):
                 return z3.Or(before, tells(state))
@@ -469,22 +599,21 @@ class Explorer:
                 for (way, _), now in zip(ways, seen):
                     way.seen = now
                 return
-        if any(not way.seen.eq(generic.seen) for way, _ in ways):
-            raise Refused(f"what the loop at {head:x} has seen is in no register")
-        for way, _ in ways:
-            way.seen = before
+        raise Refused(f"what the loop at {head:x} has seen is in no register")
 
     def tellers(self, shape):
         """Conditions on a register that a pass changes that may say whether something was seen: of a vector,
-        that a number of 32 bits is negative or that it holds of a byte; of a general register, that it is
-        not 0 or that its low 32 bits are negative."""
+        that a number of 32 bits is negative or that it holds of one of its elements; of a general register,
+        that it is not 0 or that its low 32 bits are negative."""
+        size = self.machine.watched.size
         unknown = [place for place, form in shape.forms.items() if form == UNKNOWN]
         for number in sorted({place[1] for place in unknown if place[0] == "vector"}):
             own = sorted(place[2] for place in unknown if place[:2] == ("vector", number))
             yield lambda state, number=number, own=own: z3.Or([
                 negative(t.from_cells(state.vectors[number][k:k + 4])) for k in own if k % 4 == 0])
             yield lambda state, number=number, own=own: z3.Or([
-                self.machine.watch(t.term(t.from_cells([state.vectors[number][k]]), 8)) for k in own])
+                self.machine.tells(t.term(t.from_cells(state.vectors[number][k:k + size]), 8 * size))
+                for k in own if k % size == 0])
         for name in sorted(place[1] for place in unknown if place[0] == "general"):
             yield lambda state, name=name: t.term(state.general[name], 64) != 0
             yield lambda state, name=name: negative(state.general[name])
@@ -493,17 +622,15 @@ class Explorer:
 
     def joined(self, ways):
         """One state for all that come to one place, unless they may have seen different things."""
-        if self.machine.watch:
-            return ways
         places = {}
         for state, at in ways:
-            key = at if t.is_int(at) else t.keep(at), state.calls
+            key = at if t.is_int(at) else t.keep(at), state.calls, state.seen.get_id()
             places.setdefault(key, (at, []))[1].append(state)
         return [(self.merged(states), at) for at, states in places.values()]
 
     def merged(self, states):
         """What holds in each of some states; of facts, those on numbers that are still there."""
-        if self.machine.watch and len(states) > 1:
+        if any(not state.seen.eq(states[0].seen) for state in states):
             raise Refused("ways that may have seen different things come to one place")
         for state in states:
             self.settle(state)
@@ -512,6 +639,7 @@ class Explorer:
             one.branches = one.branches[:prefix([state.branches for state in states])]
             one.written = one.written[:prefix([state.written for state in states])]
             one.whole = frozenset.intersection(*(state.whole for state in states))
+            one.data = one.data[:prefix([state.data for state in states])]
             for place in loosened(common([changes(first, state) for state in states[1:]])):
                 Shape(first, {}, None).put(self.machine, one, place, UNKNOWN)
             if any(state.flags is not first.flags for state in states):
@@ -520,6 +648,8 @@ class Explorer:
             alive = self.sizes.symbols_in([
                 *one.general.values(), *(cell[0] for cell in one.memory.values() if not t.is_int(cell)),
                 *(end for interval in one.written for end in (interval.low, interval.high))])
+            if self.machine.chains:
+                alive |= self.machine.chains.integers(one)
             paths = [[fact for fact in state.path if self.sizes.loops_behind(fact) <= alive]
                      for state in states]
             same_facts = prefix(paths)
@@ -564,6 +694,8 @@ class Explorer:
         """Every output is written."""
         self.settle(state)
         for region, chunk in self.outputs():
+            if region.is_output and self.machine.excused and self.machine.excused():
+                continue
             if id(chunk) not in state.whole and not self.is_above(
                     chunk.begin, region.length, state) and not self.is_written(chunk, state):
                 what = "written" if region.is_output else "read"

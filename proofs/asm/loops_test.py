@@ -9,7 +9,7 @@ import terms as t
 from machine import Refused
 from sizes import Sizes
 
-MASK, BELOW = ("avx512", "mask"), ("avx512", "below")
+MASK, BELOW, QUANTISE = ("avx512", "mask"), ("avx512", "below"), ("avx512", "quantise")
 
 
 class NoBound(loops.Explorer):
@@ -64,6 +64,35 @@ class NoChange(Wrong):
         return loops.Shape(shape.first, forms, shape.passes), bounds
 
 
+class WrongChain(loops.Explorer):
+    """That a register carries the sum of another lane."""
+
+    def carrying(self, shape, bounds, loop):
+        return self.spoilt(super().carrying(shape, bounds, loop), lambda form: loops.Chain(
+            form.chains, (form.number + 1) % form.chains.count, form.first, form.step, form.byte))
+
+    def spoilt(self, shape, change):
+        forms = {place: change(form) if type(form) is loops.Chain else form
+                 for place, form in shape.forms.items()}
+        return loops.Shape(shape.first, forms, shape.passes)
+
+
+class MoreSteps(WrongChain):
+    """That a pass adds one square more than it does."""
+
+    def carrying(self, shape, bounds, loop):
+        return self.spoilt(loops.Explorer.carrying(self, shape, bounds, loop), lambda form: loops.Chain(
+            form.chains, form.number, form.first, form.step + form.chains.count, form.byte))
+
+
+class LaterFirst(WrongChain):
+    """That what is carried begins one step later."""
+
+    def carrying(self, shape, bounds, loop):
+        return self.spoilt(loops.Explorer.carrying(self, shape, bounds, loop), lambda form: loops.Chain(
+            form.chains, form.number, form.first + form.chains.count, form.step, form.byte))
+
+
 class InNoRegister(loops.Explorer):
     """That no register tells what has been read."""
 
@@ -83,6 +112,9 @@ SPOILT = [(NoBound, MASK, "not proved to lie in it"), (NotKept, MASK, "a bound t
           (NotAtFirst, MASK, "a bound that does not hold where a loop begins"),
           (TooFast, MASK, "not proved to lie in it"),
           (NoChange, MASK, "an invariant that a loop does not keep"),
+          (WrongChain, QUANTISE, "an invariant that a loop does not keep"),
+          (MoreSteps, QUANTISE, "an invariant that a loop does not keep"),
+          (LaterFirst, QUANTISE, "a value that a loop does not begin with"),
           (InNoRegister, BELOW, "is in no register"), (InWrongRegister, BELOW, "is in no register")]
 
 

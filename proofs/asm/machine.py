@@ -246,6 +246,12 @@ class Machine:
         for i, cell in enumerate(cells):
             self.memory[address + i] = cell
 
+    def fill(self, to, size, byte):
+        """What memset does."""
+        if not all(map(t.is_int, (to, size))):
+            raise Refused("a place or the size of what is filled depends on data")
+        self.store(to, t.to_cells(byte, 8) * size)
+
     def copy(self, to, source, size, may_overlap):
         """What memmove does; memcpy, unless both places may overlap."""
         if not all(map(t.is_int, (to, source, size))):

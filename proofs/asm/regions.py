@@ -9,6 +9,7 @@ proves that together they leave nothing out.
 The stack and constants are at numbers, as in machine.py. Arrays lie below 2^63, and what is written
 overlaps nothing else."""
 
+import math
 from typing import Callable, NamedTuple
 
 import z3
@@ -19,6 +20,7 @@ from machine import Machine, Refused
 from sizes import Data, Sizes
 
 END = 1 << 63
+FEW = 8  # places on the stack between which sizes decide
 
 
 def claimed(claim):
@@ -56,6 +58,7 @@ class Region:
         """`length` in bytes; `size`: bytes of an element."""
         self.name, self.base, self.length, self.size = name, base, length, size
         self.alignment, self.chunks, self.elements = alignment, chunks, {}
+        self.places = {}  # id of an element that was met -> (its index, its guard)
         self.is_output = chunks[0].check is not None
 
 
@@ -81,8 +84,12 @@ class RegionMachine(Machine):
         self.copies = 0         # calls of memmove between arrays
         self.compared = {}      # ids of a chunk and of code of an element -> how many outputs were proved
         self.guard = self.assumed = None  # the bit that is 1 where a store is compared, and its id
-        self.watched = self.watch = None  # a region, and function(element) -> condition
+        self.watched = self.watch = self.tells = None  # a region, and function(element) -> condition
         self.seen = z3.BoolVal(False)     # whether it held of an element of the region that was read
+        self.is_told = False    # whether all of the region was read: nothing more is noted
+        self.data, self.follows_data = [], False  # what branches on data said, if they are followed
+        self.excused = None     # function() -> whether outputs need not be written
+        self.chains, self.rehearsing = None, False  # carried.py; nothing is stored in arrays or noted
         self.decide = self.by_size
 
     # --- arrays ----------------------------------------------------------------------------------
@@ -142,19 +149,34 @@ class RegionMachine(Machine):
             return self.element(region, chunk, at, self.guard, is_wanted=True)
         return element
 
-    def watch_elements(self, pointer, condition):
+    def watch_elements(self, pointer, condition, tells=None):
         """From now on `seen` is whether a condition held of an element of an array that was read; all of
-        them must be read."""
+        them must be read. `tells`: whether a number as wide in a register says so."""
         self.watched, self.watch = self.regions[t.ident(pointer)], condition
+        self.tells = tells or condition
+        self.is_0_unseen = tells is not None and self.run.holds(z3.Not(condition(
+            z3.BitVecVal(0, 8 * self.watched.size))))
 
     def note(self, region, chunk, elements, guards, low, high):
         """What is seen in elements that are read."""
-        if region is not self.watched:
+        if region is not self.watched or self.is_told or self.rehearsing:
             return
         for v, guard in zip(elements, guards):
             here = self.watch(v)
-            self.seen = z3.Or(self.seen, here if guard is None else z3.And(guard == 1, here))
+            is_bare = guard is None or self.is_0_unseen
+            self.seen = z3.Or(self.seen, here if is_bare else z3.And(guard == 1, here))
         self.written.append(Interval(chunk, low, high))
+
+    def read_elsewhere(self, where, size):
+        """Whether the condition holds of some of so many bytes of the array, which a function reads that is
+        not executed."""
+        region, chunk, offset = self.located(where, self.sizes.total(size))
+        if region is not self.watched:
+            raise Refused(f"reads {region.name} elsewhere")
+        seen = self.unknown("elsewhere", 1) == 1
+        self.seen = z3.Or(self.seen, seen)
+        self.written.append(Interval(chunk, offset, t.add(offset, size, 64)))
+        return seen
 
     def split(self, address):
         """(region, offset) of an address."""
@@ -191,6 +213,7 @@ class RegionMachine(Machine):
         if key not in region.elements:
             known = self.equal_element(region, key, index) if is_wanted else None
             region.elements[key] = self.new_element(chunk, guard) if known is None else known, index
+            region.places.setdefault(t.ident(region.elements[key][0]), (index, guard))
         return region.elements[key][0]
 
     def equal_element(self, region, key, index):
@@ -213,14 +236,39 @@ class RegionMachine(Machine):
     # --- memory ----------------------------------------------------------------------------------
 
     def placed(self, total):
-        if t.is_int(total) or self.scouting:
+        if t.is_int(total):
             return total
-        self.split(total)
+        if not any(i in self.regions for i in t.linear(total, 64)[0]):
+            return self.one_of_few(total)
+        if not self.scouting:
+            self.split(total)
         return total
+
+    def one_of_few(self, total):
+        """An address on the stack that depends on sizes, where there are few: each is followed."""
+        atoms, constant = t.linear(total, 64)
+        unit = math.gcd(*(t.signed(factor, 64) for _, factor in atoms.values()))
+        try:
+            offset = self.sizes.total(t.sub(total, constant, 64))
+        except Data:
+            offset = None
+        if offset is None or not self.proved(z3.And(offset >= 0, offset < FEW * unit)):
+            if self.scouting:
+                return total
+            raise Refused("an address that is not in one array")
+        for number in range(0, FEW * unit, unit):
+            if self.proved(offset == number):
+                return t.add(constant, number, 64)
+            if not self.proved(offset != number):
+                raise Fork(t.sub(total, constant, 64) == number, offset == number)
+        raise Refused("an address that contradicts itself")
 
     def load(self, address, size):
         if t.is_int(address):
-            return super().load(address, size)
+            cells = super().load(address, size)
+            if not self.chains or self.scouting or size != 8:
+                return cells
+            return t.to_cells(self.chains.named(t.from_cells(cells)), 64)
         if self.scouting:
             return self.unknown_cells(size)
         region, chunk, offset = self.located(address, size)
@@ -246,8 +294,30 @@ class RegionMachine(Machine):
         if self.scouting:
             return None
         region, chunk, offset = self.located(address, len(cells))
+        if self.rehearsing:
+            return None
         self.compare(region, chunk, offset, cells, [None] * (len(cells) // region.size))
         self.written.append(Interval(chunk, offset, t.add(offset, len(cells), 64)))
+        return None
+
+    def fill(self, to, size, byte):
+        """Of whole elements of an array; one of them, whichever, is compared."""
+        if t.is_int(to):
+            return super().fill(to, size, byte)
+        if self.scouting:
+            return None
+        number, path = self.sizes.total(size), self.path
+        region, chunk, offset = self.located(to, number)
+        if not self.proved(claimed(number % region.size == 0)):
+            raise Refused(f"fills parts of elements of {region.name}")
+        self.copies += 1
+        index = self.sizes.counter(f"filled[{self.copies}]")
+        self.path = [*path, self.sizes.total(t.scale(t.add(index, 1, 64), region.size, 64)) <= number]
+        self.compare(region, chunk, t.add(offset, t.scale(index, region.size, 64), 64),
+                     t.to_cells(byte, 8) * region.size, [None])
+        self.path = path
+        self.written.append(Interval(chunk, offset, t.add(offset, size, 64)))
+        return None
 
     def copy(self, to, source, size, may_overlap):
         """Of whole elements from one array to another, which do not overlap; one of them, whichever, is
@@ -293,7 +363,9 @@ class RegionMachine(Machine):
         """What was proved of the same code of other elements of the same families holds of these."""
         places = [(v, z3.BitVec(f"element[{k}]", t.width_of(v))) for k, v in enumerate(elements)]
         pattern = z3.substitute(code, *places)
-        known = self.compared.get((id(chunk), t.keep(pattern)))
+        where = [t.keep(fact) for fact in (*self.path, *self.data)] if self.chains else []
+        key = id(chunk), t.keep(pattern), *where
+        known = self.compared.get(key)
         if known is not None and self.are_different(elements):
             self.run.outputs += known
             return
@@ -301,7 +373,7 @@ class RegionMachine(Machine):
         chunk.check(code, elements)
         if self.are_different(elements) and not any(
                 t.ident(v) in self.guarded for v in self.run.variables_of(pattern)):
-            self.compared[id(chunk), t.ident(pattern)] = self.run.outputs - before
+            self.compared[key] = self.run.outputs - before
 
     def are_different(self, elements):
         return len(set(map(t.ident, elements))) == len(elements)
@@ -392,6 +464,8 @@ class RegionMachine(Machine):
         if self.scouting:
             return None
         region, chunk, offset, bits, end = self.lanes_at(where, len(cells), element, mask)
+        if self.rehearsing:
+            return None
         self.compare(region, chunk, offset, cells[:len(bits) * element], bits)
         self.written.append(Interval(chunk, offset, end))
         return None
@@ -403,12 +477,21 @@ class RegionMachine(Machine):
         try:
             claim = self.sizes.condition(condition)
         except Data:
-            raise Refused("a branch depends on data") from None
+            return self.by_data(condition)
         if self.proved(claim):
             return True
         if self.proved(z3.Not(claim)):
             return False
         raise Fork(condition, claim)
+
+    def by_data(self, condition):
+        """The same, if data decides it."""
+        if not self.follows_data or self.scouting:
+            raise Refused("a branch depends on data")
+        for known in self.data:
+            if known.eq(condition) or known.eq(z3.Not(condition)):
+                return known.eq(condition)
+        raise Fork(condition, None)
 
     def decided(self, condition):
         """A condition that becomes data: of sizes it is decided."""

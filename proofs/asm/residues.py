@@ -115,11 +115,25 @@ def below_prime(image, run, backend):
     n, prime = machine.sizes.symbol("n", 0, 1 << 62), run.fresh("prime[0]", 8, admitted_prime)
     bytes_at = machine.input("bytes", n, 1, [run.family("byte", 8)])
     machine.watch_elements(bytes_at, lambda v: z3.UGE(v, prime))
+    if backend != "portable":
+        machine.hooks[f"{SPACE}portable::below"] = lambda m: portable_below(m, prime)
 
     def conclude():
         spec = z3.If(machine.seen, value(0, 8), value(1, 8))
         run.expect(t.extract(machine.general["rax"], 0, 8), spec, 8, "whether all are below")
     explorer.call(f"{SPACE}{backend}::below", [bytes_at, n, prime], conclude)
+
+
+def portable_below(machine, prime):
+    """What the portable kernel returns to another: what is proved of it, of any size, in a run of its own."""
+    where, n, limit = (machine.general[name] for name in ("rdi", "rsi", "rdx"))
+    if not t.same(t.term(t.extract(limit, 0, 8), 8), prime):
+        raise Refused("below of another prime")
+    if t.is_int(where) and t.is_int(n):
+        seen = z3.Or([machine.watch(t.term(t.from_cells([cell]), 8)) for cell in machine.load(where, n)])
+    else:
+        seen = machine.read_elsewhere(where, n)
+    return t.concat([(machine.unknown("above", 56), 56), (z3.If(seen, value(0, 8), value(1, 8)), 8)])
 
 
 def admitted_prime(v):

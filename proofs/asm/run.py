@@ -352,8 +352,8 @@ class Run:
         m.store(where, [0] * size)
 
     def memset(self, m):
-        where, size = m.numbers("rdi", "rdx")
-        m.store(where, [t.extract(m.general["rsi"], 0, 8)] * size)
+        where, size, byte = (m.general[name] for name in ("rdi", "rdx", "rsi"))
+        m.fill(where, size, t.extract(byte, 0, 8))
         return where
 
     def memcpy(self, m):
