@@ -3,8 +3,10 @@ where it begins, and a bound that is not found must be refused."""
 
 import z3
 
+import carried
 import loops
 import run
+import shapes
 import terms as t
 from machine import Refused
 from sizes import Sizes
@@ -51,37 +53,37 @@ class TooFast(Wrong):
 
     def spoilt(self, shape, bounds, number):
         place, form = next((place, form) for place, form in shape.forms.items()
-                           if type(form) is loops.Affine)
-        faster = loops.Affine(form.first, form.step + 1, form.width)
-        return loops.Shape(shape.first, shape.forms | {place: faster}, shape.passes), bounds
+                           if type(form) is shapes.Affine)
+        faster = shapes.Affine(form.first, form.step + 1, form.width)
+        return shapes.Shape(shape.first, shape.forms | {place: faster}, shape.passes), bounds
 
 
 class NoChange(Wrong):
     """That what changes in an unknown way does not change."""
 
     def spoilt(self, shape, bounds, number):
-        forms = {place: form for place, form in shape.forms.items() if type(form) is loops.Affine}
-        return loops.Shape(shape.first, forms, shape.passes), bounds
+        forms = {place: form for place, form in shape.forms.items() if type(form) is shapes.Affine}
+        return shapes.Shape(shape.first, forms, shape.passes), bounds
 
 
 class WrongChain(loops.Explorer):
     """That a register carries the sum of another lane."""
 
     def carrying(self, shape, bounds, loop):
-        return self.spoilt(super().carrying(shape, bounds, loop), lambda form: loops.Chain(
+        return self.spoilt(super().carrying(shape, bounds, loop), lambda form: carried.Chain(
             form.chains, (form.number + 1) % form.chains.count, form.first, form.step, form.byte))
 
     def spoilt(self, shape, change):
-        forms = {place: change(form) if type(form) is loops.Chain else form
+        forms = {place: change(form) if type(form) is carried.Chain else form
                  for place, form in shape.forms.items()}
-        return loops.Shape(shape.first, forms, shape.passes)
+        return shapes.Shape(shape.first, forms, shape.passes)
 
 
 class MoreSteps(WrongChain):
     """That a pass adds one square more than it does."""
 
     def carrying(self, shape, bounds, loop):
-        return self.spoilt(loops.Explorer.carrying(self, shape, bounds, loop), lambda form: loops.Chain(
+        return self.spoilt(loops.Explorer.carrying(self, shape, bounds, loop), lambda form: carried.Chain(
             form.chains, form.number, form.first, form.step + form.chains.count, form.byte))
 
 
@@ -89,7 +91,7 @@ class LaterFirst(WrongChain):
     """That what is carried begins one step later."""
 
     def carrying(self, shape, bounds, loop):
-        return self.spoilt(loops.Explorer.carrying(self, shape, bounds, loop), lambda form: loops.Chain(
+        return self.spoilt(loops.Explorer.carrying(self, shape, bounds, loop), lambda form: carried.Chain(
             form.chains, form.number, form.first + form.chains.count, form.step, form.byte))
 
 

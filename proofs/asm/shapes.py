@@ -1,0 +1,238 @@
+"""The graph of a function's loops, and what the state in which a pass begins looks like (loops.py)."""
+
+import terms as t
+from carried import Chain, bytes_from
+from machine import NO_FLAGS, same
+from sizes import Data
+
+
+# --- the graph of a function ---------------------------------------------------------------------
+
+class Loop:
+    """The instructions from which a jump back to `head` is reached without passing it; those of them
+    that may leave it; how many functions deep it runs."""
+
+    def __init__(self, head, body, leaving, calls=0):
+        self.head, self.body, self.leaving, self.calls = head, body, leaving, calls
+
+
+def successors(image, at):
+    """Where an instruction may lead in its function, calls apart."""
+    instruction, following = image.instructions[at].get(), image.following.get(at)
+    if instruction.name in ("ret", "hlt") or instruction.name == "jmp" and not instruction.target:
+        return []
+    if instruction.name == "jmp":
+        return [instruction.target[0]]
+    return [instruction.target[0], following] if instruction.name[0] == "j" else [following]
+
+
+def loops_of(image, entry):
+    """{head: Loop} of what an entry reaches."""
+    edges, stack, open_, backs = {}, [(entry, False)], set(), []
+    while stack:
+        at, is_done = stack.pop()
+        if is_done:
+            open_.discard(at)
+        elif at not in edges and at in image.instructions:
+            edges[at] = successors(image, at)
+            open_.add(at)
+            backs += [(at, to) for to in edges[at] if to in open_]
+            stack += [(at, True), *((to, False) for to in edges[at])]
+    before = {}
+    for at, targets in edges.items():
+        for to in targets:
+            before.setdefault(to, []).append(at)
+    return {head: loop_of(head, [at for at, to in backs if to == head], edges, before)
+            for _, head in backs}
+
+
+def loop_of(head, tails, edges, before):
+    body, stack = {head}, list(tails)
+    while stack:
+        at = stack.pop()
+        if at not in body:
+            body.add(at)
+            stack += before.get(at, [])
+    return Loop(head, body, {at for at in body if any(to not in body for to in edges[at])})
+
+
+# --- what a pass changes -------------------------------------------------------------------------
+
+class Affine:
+    """A register or 8 bytes of the stack that begin as `first` and grow by `step` in their low `width`
+    bits; above these are zeros."""
+
+    def __init__(self, first, step, width):
+        self.first, self.step, self.width = first, step, width
+
+    def after(self, passes):
+        low = t.add(self.first, t.scale(t.extract(passes, 0, self.width), self.step, self.width),
+                    self.width)
+        return t.zero_extend(low, self.width, 64)
+
+    def is_like(self, other):
+        return type(other) is Affine and (self.step, self.width) == (other.step, other.width)
+
+
+UNKNOWN = "unknown"
+
+
+def growth(first, second):
+    """The form of a value that changed."""
+    for width in (64, 32):
+        low = [t.extract(v, 0, width) for v in (first, second)]
+        above = [t.extract(v, width, 64 - width) for v in (first, second)] if width < 64 else []
+        step = t.sub(low[1], low[0], width)
+        if t.is_int(step) and all(t.is_int(v) and v == 0 for v in above):
+            return Affine(low[0], step, width)
+    return UNKNOWN
+
+
+def same_cell(a, b):
+    if a is b:
+        return True
+    if t.is_int(a) or t.is_int(b):
+        return t.is_int(a) and t.is_int(b) and a == b
+    return a[1] == b[1] and t.same(a[0], b[0])
+
+
+def eight_bytes(memory, at):
+    """The number that 8 bytes of memory are; None if one is missing."""
+    cells = [memory.get(at + k) for k in range(8)]
+    return None if any(cell is None for cell in cells) else t.from_cells(cells)
+
+
+def changes(first, second):
+    """{place: form} of what is not the same in two states: ("general", name), ("mask", name), ("vector",
+    number, byte), ("stack", address) of 8 bytes or ("byte", address)."""
+    return changes_of_registers(first, second) | changes_of_memory(first.memory, second.memory)
+
+
+def changes_of_registers(first, second):
+    forms = {("general", name): growth(v, second.general[name]) for name, v in first.general.items()
+             if not same(v, second.general[name])}
+    forms |= {("mask", name): UNKNOWN for name, v in first.masks.items()
+              if not same(v, second.masks[name])}
+    for number, cells in enumerate(first.vectors):
+        if cells is not second.vectors[number]:
+            forms |= {("vector", number, k): UNKNOWN for k, (a, b) in enumerate(
+                zip(cells, second.vectors[number])) if not same_cell(a, b)}
+    return forms
+
+
+def changes_of_memory(first, second):
+    forms = {}
+    for at in first:
+        if at in second and same_cell(first[at], second[at]):
+            continue
+        begin = at // 8 * 8
+        numbers = [eight_bytes(memory, begin) for memory in (first, second)]
+        form = UNKNOWN if any(v is None for v in numbers) else growth(*numbers)
+        forms[("byte", at) if form == UNKNOWN else ("stack", begin)] = form
+    return forms
+
+
+def common(forms):
+    """What holds of all of several {place: form}."""
+    together = {}
+    for place in set().union(*forms):
+        own = [form.get(place) for form in forms]
+        alike = type(own[0]) is Affine and all(own[0].is_like(other) for other in own[1:])
+        together[place] = own[0] if alike else UNKNOWN
+    return together
+
+
+def value_at(state, place):
+    """What stands at the place of a form that grows; None if it is not all there."""
+    return state.general[place[1]] if place[0] == "general" else eight_bytes(state.memory, place[1])
+
+
+class Shape:
+    """The state in which a pass of a loop begins: `first`, but for `forms`."""
+
+    def __init__(self, first, forms, passes):
+        self.first, self.forms, self.passes = first, forms, passes
+
+    def state(self, machine, bounds):
+        state = self.first.copy()
+        state.path += bounds
+        state.flags = NO_FLAGS
+        for place, form in self.forms.items():
+            self.put(machine, state, place, form)
+        return state
+
+    def put(self, machine, state, place, form):
+        kind = place[0]
+        if type(form) is Chain:
+            form.put(state, place, machine.sizes.symbols[t.ident(self.passes)])
+        elif kind == "general":
+            state.general[place[1]] = machine.unknown(place[1], 64) if form == UNKNOWN else (
+                form.after(self.passes))
+        elif kind == "mask":
+            state.masks[place[1]] = machine.unknown(place[1], 64)
+        elif kind == "vector":
+            cells = list(state.vectors[place[1]])
+            cells[place[2]] = machine.unknown(f"zmm{place[1]}", 8), 0
+            state.vectors[place[1]] = cells
+        elif kind == "byte":
+            state.memory.pop(place[1], None)
+        else:
+            for k, cell in enumerate(t.to_cells(form.after(self.passes), 64)):
+                state.memory[place[1] + k] = cell
+
+    def broken(self, state, sizes):
+        """The places at which a state is not that of the next pass."""
+        wrong, following = [], t.add(self.passes, 1, 64)
+        for place, form in self.forms.items():
+            if type(form) is Affine and not is_equal(
+                    value_at(state, place), form.after(following), state, sizes):
+                wrong.append(place)
+            if type(form) is Chain and form.byte == 0 and not form.is_kept(
+                    state, place, sizes.symbols[t.ident(self.passes)]):
+                wrong += bytes_from(place)
+        for place in changes_of_registers(self.first, state):
+            if place not in self.forms:
+                wrong.append(place)
+        for at, cell in self.first.memory.items():
+            if ("byte", at) not in self.forms and ("stack", at // 8 * 8) not in self.forms and not (
+                    at in state.memory and same_cell(cell, state.memory[at])):
+                wrong.append(("byte", at))
+        return wrong
+
+    def not_at_first(self):
+        """The places that do not hold what they carry where the first pass begins."""
+        return {place for place, form in self.forms.items()
+                if type(form) is Chain and form.byte == 0 and not form.is_after(self.first, place, 0)}
+
+    def name_chains(self, state, sizes):
+        """On a way out of the loop, what it carries is named as after the pass or before it."""
+        number = sizes.symbols[t.ident(self.passes)]
+        for place, form in self.forms.items():
+            if type(form) is Chain and form.byte == 0:
+                for passes in (number + 1, number):
+                    if form.is_after(state, place, passes):
+                        for k, at in enumerate(bytes_from(place)):
+                            form.of_byte(k).put(state, at, passes)
+                        break
+
+    def without(self, wrong):
+        """The same, but that nothing is known of some places."""
+        forms = {place: form for place, form in self.forms.items() if place not in wrong}
+        return Shape(self.first, forms | loosened(wrong), self.passes)
+
+
+def is_equal(a, b, state, sizes):
+    """Whether two values are the same number in a state."""
+    if a is None or same(a, b):
+        return a is not None
+    try:
+        claim = sizes.value(a) == sizes.value(b)
+    except Data:
+        return False
+    return sizes.holds(claim, state.path)
+
+
+def loosened(places):
+    """{place: UNKNOWN}, of 8 bytes of the stack each byte."""
+    return {one: UNKNOWN for place in places for one in (
+        [("byte", place[1] + k) for k in range(8)] if place[0] == "stack" else [place])}
