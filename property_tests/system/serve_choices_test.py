@@ -104,7 +104,7 @@ class ServeChoices(ServeTest):
             result.append((row[token] - total, max(row) - total))
         return result
 
-    def test_SERVE_5_a_recorded_session_of_EleutherAIs_harness(self):
+    def test_SERVE_5_requests_of_EleutherAIs_harness(self):
         """The requests of lm_eval's model local-completions, with tokens: log-likelihoods of the endings of
         a question, four to a batch, as it reads them from the answer."""
         context = self.alone("Tom had a ball. He wanted to", 1)["prompt_ids"]
