@@ -33,7 +33,7 @@ assumes("a mask register is 0 at the start",
 assumes("the carry is clear at the start",
         *((*row, FIRST, r"adc rdx,0x0; \g<0>") for row in (PORTABLE, AVX2, AVX512)))
 assumes("a narrow argument is extended with zeros",
-        ("portable", "quantise", "n=2", "quantise", r"mov +r8d,edx",
+        ("portable", "quantise", ANY, "quantise", r"mov +r8d,edx",
          r"\g<0>; mov r11,rdx; shr r11,0x20; add rsi,r11"),
         ("avx2", "low_rank_outer", "m=2 k=3, 4 limbs", "low_rank_outer",
          r"mov +eax,ecx", r"\g<0>; mov r11,rcx; shr r11,0x20; add rsi,r11"),

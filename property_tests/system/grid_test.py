@@ -65,8 +65,8 @@ class CoarseGrid(SystemTest):
 
     def test_DECO_13_what_david_holds_whole_or_lacks_whole_does_not_count(self):
         plan = self.folder / "plan.json"
-        plan.write_text('[[0, "q_proj", 0]]')
-        self.slip(*self.arguments("whole", "--plan", plan))
+        plan.write_text('[[0, "q_proj", 0], [0, "k_proj", 3]]')
+        self.slip(*self.arguments("whole", "--plan", plan, "--strategy", "norm"))
         for strategy in ("norm", "random", "fms"):
             self.slip(*self.arguments(strategy, "--rank", "3", "--strategy", strategy))
 
