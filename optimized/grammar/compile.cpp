@@ -216,10 +216,11 @@ private:
         const auto empty = ending(false);
         std::map<Id, std::vector<Id>> calls;
         for (const auto& [name, entry] : entries_) {
+            std::vector<Id>& of_entry = calls[entry];
             for_each_at_once(
                 entry, false, [&](Id called) { return empty[called]; },
                 [&](const Node& node) {
-                    if (node.kind == Node::Kind::call) calls[entry].push_back(node.other);
+                    if (node.kind == Node::Kind::call) of_entry.push_back(node.other);
                 });
         }
         for (const auto& [name, entry] : entries_) {

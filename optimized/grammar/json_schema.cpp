@@ -92,6 +92,7 @@ private:
             require_known(schema, where, {"anyOf"});
             std::vector<Expression> parts;
             const Json& list = array(schema, "anyOf", where);
+            parts.reserve(list.size());
             for (std::size_t i = 0; i < list.size(); ++i)
                 parts.push_back(value_of(list[i], where + "/anyOf/" + std::to_string(i)));
             return choice(std::move(parts));

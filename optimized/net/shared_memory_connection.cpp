@@ -25,6 +25,23 @@ constexpr std::array<char, 8> greeting{'S', 'L', 'I', 'P', 'S', 'H', 'M', '1'};
 /// Nobody changes the size, nor these.
 constexpr int seals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
 
+/// A message with the greeting, and room for one descriptor beside it.
+struct Beginning {
+    Beginning() {
+        message.msg_iov = &part;
+        message.msg_iovlen = 1;
+        message.msg_control = beside.data();
+        message.msg_controllen = CMSG_LEN(sizeof(int));
+    }
+    Beginning(const Beginning&) = delete;
+    Beginning& operator=(const Beginning&) = delete;
+
+    std::array<char, greeting.size()> bytes{};
+    iovec part{bytes.data(), bytes.size()};
+    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> beside{};
+    msghdr message{};
+};
+
 [[noreturn]] void fail(int error, const std::string& while_doing) {
     throw ProtocolError(while_doing + ": " + std::generic_category().message(error));
 }
@@ -145,21 +162,16 @@ void SharedMemoryConnection::interrupt() noexcept {
 }
 
 void send_region(const OwnDescriptor& socket, const SharedRegion& region) {
-    auto bytes = greeting;
-    iovec part{bytes.data(), bytes.size()};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> beside{};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = beside.data();
-    message.msg_controllen = beside.size();
-    cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    Beginning beginning;
+    beginning.bytes = greeting;
+    cmsghdr* const header = CMSG_FIRSTHDR(&beginning.message);
     header->cmsg_level = SOL_SOCKET;
     header->cmsg_type = SCM_RIGHTS;
     header->cmsg_len = CMSG_LEN(sizeof(int));
     const int number = region.memory().number();
     std::memcpy(CMSG_DATA(header), &number, sizeof number);
-    if (::sendmsg(socket.number(), &message, MSG_NOSIGNAL) != static_cast<ssize_t>(bytes.size())) {
+    if (::sendmsg(socket.number(), &beginning.message, MSG_NOSIGNAL) !=
+        static_cast<ssize_t>(greeting.size())) {
         fail(errno, "shared memory could not be offered");
     }
 }
@@ -167,25 +179,21 @@ void send_region(const OwnDescriptor& socket, const SharedRegion& region) {
 SharedRegion receive_region(const OwnDescriptor& socket, Clock::time_point deadline, int stop) {
     const int waited = wait_until_ready(socket.number(), POLLIN, deadline, stop);
     if (waited != 0) fail(waited, "no shared memory was offered");
-    std::array<char, greeting.size()> bytes{};
-    iovec part{bytes.data(), bytes.size()};
-    alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> beside{};
-    msghdr message{};
-    message.msg_iov = &part;
-    message.msg_iovlen = 1;
-    message.msg_control = beside.data();
-    message.msg_controllen = beside.size();
-    const ssize_t size = ::recvmsg(socket.number(), &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+    Beginning beginning;
+    const ssize_t size =
+        ::recvmsg(socket.number(), &beginning.message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
     OwnDescriptor memory;
-    const cmsghdr* const header = CMSG_FIRSTHDR(&message);
+    const cmsghdr* const header = CMSG_FIRSTHDR(&beginning.message);
     if (size >= 0 && header != nullptr && header->cmsg_level == SOL_SOCKET &&
         header->cmsg_type == SCM_RIGHTS && header->cmsg_len == CMSG_LEN(sizeof(int))) {
         int number = -1;
         std::memcpy(&number, CMSG_DATA(header), sizeof number);
         memory = OwnDescriptor(number);
     }
-    // More descriptors than one do not fit, and the system closes them.
-    if (size != static_cast<ssize_t>(bytes.size()) || bytes != greeting || memory.number() < 0) {
+    // Of more descriptors the system installs the first, and says that there were others.
+    const bool cut = (beginning.message.msg_flags & MSG_CTRUNC) != 0;
+    if (size != static_cast<ssize_t>(greeting.size()) || beginning.bytes != greeting || cut ||
+        memory.number() < 0) {
         throw ProtocolError("the peer offered no shared memory");
     }
     return SharedRegion(std::move(memory));

@@ -239,7 +239,13 @@ TEST(SharedMemory, SESS_11_memory_whose_size_could_change_is_refused) {
     EXPECT_NE(offer(OwnDescriptor(::open("/dev/zero", O_RDWR))).find("sealed"), std::string::npos);
 }
 
-TEST(SharedMemory, SESS_11_a_wrong_beginning_is_refused) {
+std::ptrdiff_t open_descriptors() {
+    const std::filesystem::directory_iterator open("/proc/self/fd");
+    return std::distance(begin(open), end(open));
+}
+
+TEST(SharedMemory, SESS_11_a_wrong_beginning_is_refused_and_nothing_stays_open) {
+    const auto before = open_descriptors();
     const auto memory = memory_of(SharedRegion::bytes, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
     for (const std::string greeting : {"SLIPSHM2", "SLIPSHM", "S"}) {
         EXPECT_EQ(offer(memory, greeting), "the peer offered no shared memory");
@@ -251,6 +257,7 @@ TEST(SharedMemory, SESS_11_a_wrong_beginning_is_refused) {
     one = OwnDescriptor();
     expect_complaint([&] { net::receive_region(other, Clock::now() + 120s, -1); },
                      "no shared memory");
+    EXPECT_EQ(open_descriptors(), before + 2) << "but for `memory` and `other`";
 }
 
 /// A David who writes into the memory what he likes, while he answers: Charlie's products are
