@@ -5,9 +5,17 @@
 #include <string>
 #include <string_view>
 
+#include "slip/error.hpp"
 #include "slip/export.hpp"
 
 namespace SLIP_API slip {
+
+/// A generation cannot go on as its grammar wants (SERVE-16): the grammar is too ambiguous, or no
+/// token of the model continues the text.
+class GrammarError : public BadInput {
+public:
+    using BadInput::BadInput;
+};
 
 /// A set of texts (SERVE-16). Copies share what they have; any number of threads may use them.
 class Grammar {

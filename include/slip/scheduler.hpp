@@ -64,8 +64,8 @@ struct GenerationEnd {
     /// Null unless it failed: IntegrityError if a reply to a message that held its columns was
     /// wrong, ProtocolError if no David could be had (Distrusted if none is left who has not sent a
     /// wrong reply), InternalError or BadInput if Charlie's own files or memory are damaged
-    /// (MASK-10), what `on_token` threw, or BadInput for a grammar that is too ambiguous or that no
-    /// token of the model goes on with.
+    /// (MASK-10), what `on_token` threw, or GrammarError for a grammar that is too ambiguous or
+    /// that no token of the model goes on with.
     std::exception_ptr error;
     Receipt receipt;            ///< of what was computed until then
     double waited_seconds = 0;  ///< before it became live; if it never did, all of its time

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <set>
 
-#include "slip/error.hpp"
+#include "slip/grammar.hpp"
 
 namespace slip::grammar {
 namespace {
@@ -16,7 +16,7 @@ constexpr std::size_t most_kept = 1U << 17;
 constexpr std::size_t kept_between_tokens = 1U << 15;
 
 [[noreturn]] void refuse() {
-    throw BadInput("the grammar is too ambiguous: its texts have too many derivations");
+    throw GrammarError("the grammar is too ambiguous: its texts have too many derivations");
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "slip/error.hpp"
+#include "slip/grammar.hpp"
 
 namespace slip::grammar {
 namespace {
@@ -91,7 +91,7 @@ std::span<const std::uint64_t> Constraint::allowed() {
         if (matcher_.accepts(state_)) words[static_cast<std::size_t>(id) / 64] |= bit;
     }
     if (std::all_of(words.begin(), words.end(), [](auto word) { return word == 0; })) {
-        throw BadInput("no token of the model continues the text as the grammar wants it");
+        throw GrammarError("no token of the model continues the text as the grammar wants it");
     }
     return masks_[state_] = std::move(words);
 }

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "slip/error.hpp"
+#include "slip/grammar.hpp"
 
 namespace slip::endpoint {
 namespace {
@@ -49,7 +50,7 @@ ApiError error_of(const GenerationEnd& end) {
                        "no machine is left that computes with this server: one sent a wrong reply");
     } catch (const ProtocolError&) {
         return failure(503, "no_david", "no machine that computes with this server can be reached");
-    } catch (const BadInput& error) {  // of its grammar
+    } catch (const GrammarError& error) {
         ApiError refusal(400, error.what());
         refusal.param = "grammar";
         return refusal;

@@ -224,7 +224,7 @@ TEST(Grammar, SERVE_16_a_constraint_ends_where_the_text_may_end) {
     EXPECT_EQ(first.allowed()[0], 0b010010U);
     // No token goes on.
     const auto other = std::make_shared<const grammar::Vocabulary>(std::vector<std::string>{"d"});
-    EXPECT_THROW(grammar::Constraint(program, other, {}, false).allowed(), BadInput);
+    EXPECT_THROW(grammar::Constraint(program, other, {}, false).allowed(), GrammarError);
 }
 
 TEST(Grammar, SERVE_16_states_are_forgotten_and_nothing_else) {
