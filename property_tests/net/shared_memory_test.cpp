@@ -182,7 +182,7 @@ TEST(SharedMemory, SESS_8_a_frame_has_its_timeout_and_the_time_between_frames_it
     EXPECT_GE(Clock::now() - start, 100ms);
     std::thread late([&] {
         std::this_thread::sleep_for(300ms);
-        ends.david->send(four);
+        ends.david->send(Bytes(4));
     });
     ends.charlie->await_frame();  // longer than a frame may pause, and no error
     ends.charlie->receive(four);
