@@ -104,6 +104,7 @@ Submission Generation::submission(GenerationRequest request, std::size_t index) 
 
 void Generation::start(std::vector<GenerationRequest> requests) {
     std::vector<Submission> submissions;
+    submissions.reserve(requests.size());
     for (GenerationRequest& request : requests) {
         submissions.push_back(submission(std::move(request), submissions.size()));
     }

@@ -14,6 +14,16 @@
 
 namespace slip::endpoint {
 
+/// Of the generations of one request together.
+struct GeneratedTotals {
+    std::uint64_t prompt_tokens = 0;
+    std::uint64_t cached_tokens = 0;
+    std::uint64_t generated_tokens = 0;
+    double waited_seconds = 0;                  ///< the longest wait for a place
+    std::optional<double> first_token_seconds;  ///< until the first of all; none came: none
+    std::string end;                            ///< of the last one to end
+};
+
 /// What became of one request.
 struct RequestLine {
     /// In the place of a status where the client went before his answer began, as nginx has it.
@@ -27,16 +37,7 @@ struct RequestLine {
     bool whole = false;   ///< whether all of the answer was written
     double seconds = 0;   ///< from the end of the request to that of the answer
 
-    /// Of its generations.
-    struct Generated {
-        std::uint64_t prompt_tokens = 0;
-        std::uint64_t cached_tokens = 0;
-        std::uint64_t generated_tokens = 0;
-        double waited_seconds = 0;                  ///< the longest wait for a place
-        std::optional<double> first_token_seconds;  ///< until the first of all; none came: none
-        std::string end;                            ///< of the last one to end
-    };
-    std::optional<Generated> generated;  ///< none: it asked for no text, or was refused
+    std::optional<GeneratedTotals> generated;  ///< none: it asked for no text, or was refused
 
     /// Adds one generation's.
     void add(const GenerationEnd& end, std::optional<double> first_token_seconds);
