@@ -162,6 +162,15 @@ class LatticeBench(Bench):
     SET = "paper-lattice"
     of_block, of_head, of_token = LATTICE_BLOCK, LATTICE_HEAD, LATTICE_TOKEN
 
+    def test_CONV_4_the_wrong_kind_of_split_is_named(self):
+        hidden = self.folder / "hidden"
+        self.slip("split", "--model", self.folder / "model", "--out", hidden)
+        for command, artifact, expected in [("serve", hidden, "the paper's split"),
+                                            ("hidden", self.artifact, "a hidden split")]:
+            result = run("slip-bench", command, "--artifact", artifact, "--model", self.folder / "model")
+            self.assertEqual(result.returncode, 2)
+            self.assertIn(f"expected {expected}", result.stderr)
+
     def test_every_figure_of_masks_is_there(self):
         report, figures = self.bench("masks", "--artifact", self.artifact, "--model",
                                      self.folder / "model", "--tokens", "4", "--repetitions", "2")
