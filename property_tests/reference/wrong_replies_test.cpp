@@ -298,6 +298,8 @@ class WrongReplies : public testing::TestWithParam<Kind> {};
 
 TEST_P(WrongReplies, INTEG_4_ten_million_pass_as_often_as_the_exact_probability_says) {
     const Count result = count(GetParam(), all_replies);
+    RecordProperty("accepted", std::to_string(result.accepted));
+    RecordProperty("expected", std::to_string(result.expected));
     EXPECT_TRUE(result.matches()) << result.accepted << " accepted, " << result.expected
                                   << " expected";
     EXPECT_GT(result.expected, 100) << "else nothing could be told";
