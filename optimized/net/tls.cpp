@@ -23,7 +23,7 @@ public:
         : name_(describe(endpoint)),
           context_(net::make_context(certificates, net::Role::charlie, net::Role::david)),
           connection_(connect(endpoint, limits), context_, net::Role::david, limits) {
-        connection_.handshake();
+        connection_.handshake({});
     }
 
     void send(std::span<const std::byte> bytes) override { connection_.send(bytes); }

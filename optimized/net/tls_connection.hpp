@@ -23,6 +23,7 @@
 #include "optimized/net/certificates.hpp"
 #include "optimized/net/deadline.hpp"
 #include "optimized/net/openssl.hpp"
+#include "optimized/net/session_threads.hpp"
 #include "slip/tls.hpp"
 
 namespace slip::net {
@@ -82,16 +83,16 @@ private:
 boost::asio::ssl::context make_context(const std::filesystem::path& folder, Role ours, Role theirs);
 
 /// A blocking transport. One thread uses it; interrupt() may come from another.
-class TlsConnection : public Transport {
+class TlsConnection : public ServedConnection {
 public:
     /// `theirs` as in make_context(). Charlie is the client.
     TlsConnection(Tcp::socket socket, boost::asio::ssl::context& context, Role theirs,
                   const TimeLimits& limits);
     ~TlsConnection() override;
 
-    /// Throws ProtocolError, saying why, unless the peer shows a certificate of his role. `heard`
-    /// is called when the first bytes of a peer who speaks first have come.
-    void handshake(const std::function<void()>& heard = {});
+    /// Throws ProtocolError, saying why, unless the peer shows a certificate of his role. The
+    /// client speaks first and gives no `heard`.
+    void handshake(const std::function<void()>& heard) override;
 
     void send(std::span<const std::byte> bytes) override;
     void receive(std::span<std::byte> bytes) override;
@@ -99,10 +100,9 @@ public:
 
     /// Sends the end of the stream and reads what the peer still sends, for a second at most, so
     /// that the last frame reaches him: closing with unread data would destroy it on the way.
-    void finish() noexcept;
+    void finish() noexcept override;
 
-    /// Whether something has come that nobody has read yet. From any thread.
-    bool has_unread_bytes() noexcept;
+    bool has_unread_bytes() noexcept override;
 
     void interrupt() noexcept override;
     bool ended() noexcept override;
