@@ -17,11 +17,11 @@ struct DavidOptions {
     /// Threads that share a product, the session's own among them; of several sessions they help
     /// one at a time. 0: as many as the machine runs at once. At most 1024.
     std::size_t threads = 0;
-    /// Sessions of a TlsServer at one time. A further peer gets REFUSE busy. There is room for
-    /// twice as many connections; one more ends a handshake that is under way, or is closed at
-    /// once.
+    /// Sessions of a TlsServer or a SharedMemoryServer at one time. A further peer gets REFUSE
+    /// busy. There is room for twice as many connections; one more ends a handshake that is under
+    /// way, or is closed at once.
     std::size_t max_sessions = 16;
-    /// Of the connections of a TlsServer (SESS-8).
+    /// Of the connections of either (SESS-8).
     TimeLimits limits = {};
     /// Whether an NVIDIA GPU has the weights and multiplies. It is the machine's first, or the
     /// first that CUDA_VISIBLE_DEVICES leaves, of compute capability 8.0 or later. A process that

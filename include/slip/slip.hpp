@@ -16,6 +16,7 @@
 #include "slip/run_statistics.hpp"
 #include "slip/scheduler.hpp"
 #include "slip/sequence.hpp"
+#include "slip/shared_memory.hpp"
 #include "slip/split.hpp"
 #include "slip/text_stream.hpp"
 #include "slip/tls.hpp"

@@ -43,22 +43,20 @@ struct Beginning {
 };
 
 [[noreturn]] void fail(int error, const std::string& while_doing) {
-    throw ProtocolError(while_doing + ": " + std::generic_category().message(error));
+    std::string reason = std::generic_category().message(error);
+    if (error == ETIMEDOUT) reason = "the peer did not act in time";
+    if (error == EPIPE || error == ECONNRESET) reason = "the peer ended the connection";
+    if (error == ECANCELED) reason = "the wait was called off";
+    throw ProtocolError(while_doing + ": " + reason);
+}
+
+void wait_for_bytes(const OwnDescriptor& socket, Clock::time_point deadline, int stop,
+                    const char* while_doing) {
+    const int waited = wait_until_ready(socket.number(), POLLIN, deadline, stop);
+    if (waited != 0) fail(waited, while_doing);
 }
 
 }  // namespace
-
-OwnDescriptor::OwnDescriptor(OwnDescriptor&& other) noexcept
-    : number_(std::exchange(other.number_, -1)) {}
-
-OwnDescriptor& OwnDescriptor::operator=(OwnDescriptor&& other) noexcept {
-    std::swap(number_, other.number_);
-    return *this;
-}
-
-OwnDescriptor::~OwnDescriptor() {
-    if (number_ >= 0) ::close(number_);
-}
 
 SharedRegion::SharedRegion() : memory_(::memfd_create("slip", MFD_CLOEXEC | MFD_ALLOW_SEALING)) {
     const char* const what = "shared memory";
@@ -100,10 +98,11 @@ Ring SharedRegion::ring(Ring::End end, std::size_t direction) const {
 }
 
 SharedMemoryConnection::SharedMemoryConnection(Side side, OwnDescriptor socket, SharedRegion region,
-                                               const TimeLimits& limits)
+                                               const TimeLimits& limits, std::string name)
     : socket_(std::move(socket)),
       region_(std::move(region)),
       limits_(limits),
+      name_(std::move(name)),
       out_(region_.ring(Ring::End::writer, side == Side::charlie ? 0 : 1)),
       in_(region_.ring(Ring::End::reader, side == Side::charlie ? 1 : 0)) {}
 
@@ -161,6 +160,17 @@ void SharedMemoryConnection::interrupt() noexcept {
     out_.wake();
 }
 
+void SharedMemoryConnection::finish() noexcept {
+    const auto end = Clock::now() + std::chrono::seconds(1);
+    std::array<std::byte, 4096> ignored;
+    try {
+        while (Clock::now() < end && !interrupted_ && !ended()) {
+            if (in_.read(ignored) == 0) in_.sleep(stop_interval);
+        }
+    } catch (const ProtocolError&) {  // NOLINT(bugprone-empty-catch): his positions are impossible
+    }
+}
+
 void send_region(const OwnDescriptor& socket, const SharedRegion& region) {
     Beginning beginning;
     beginning.bytes = greeting;
@@ -176,9 +186,10 @@ void send_region(const OwnDescriptor& socket, const SharedRegion& region) {
     }
 }
 
-SharedRegion receive_region(const OwnDescriptor& socket, Clock::time_point deadline, int stop) {
-    const int waited = wait_until_ready(socket.number(), POLLIN, deadline, stop);
-    if (waited != 0) fail(waited, "no shared memory was offered");
+SharedRegion receive_region(const OwnDescriptor& socket, Clock::time_point deadline, int stop,
+                            const std::function<void()>& heard) {
+    wait_for_bytes(socket, deadline, stop, "no shared memory was offered");
+    if (heard) heard();
     Beginning beginning;
     const ssize_t size =
         ::recvmsg(socket.number(), &beginning.message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
@@ -197,6 +208,25 @@ SharedRegion receive_region(const OwnDescriptor& socket, Clock::time_point deadl
         throw ProtocolError("the peer offered no shared memory");
     }
     return SharedRegion(std::move(memory));
+}
+
+void confirm_region(const OwnDescriptor& socket) {
+    if (::send(socket.number(), greeting.data(), greeting.size(), MSG_NOSIGNAL | MSG_DONTWAIT) !=
+        static_cast<ssize_t>(greeting.size())) {
+        fail(errno, "shared memory could not be confirmed");
+    }
+}
+
+void await_confirmation(const OwnDescriptor& socket, Clock::time_point deadline, int stop) {
+    constexpr const char* missing = "the shared memory was not taken";
+    wait_for_bytes(socket, deadline, stop, missing);
+    std::array<char, greeting.size()> bytes{};
+    const ssize_t size = ::recv(socket.number(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (size < 0) fail(errno, missing);
+    if (size == 0) fail(ECONNRESET, missing);
+    if (size != static_cast<ssize_t>(bytes.size()) || bytes != greeting) {
+        throw ProtocolError(std::string(missing) + ": the peer answered something else");
+    }
 }
 
 }  // namespace slip::net

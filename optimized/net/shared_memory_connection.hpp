@@ -3,27 +3,16 @@
 
 #include <atomic>
 #include <cstddef>
+#include <functional>
 #include <span>
 #include <string>
 
 #include "optimized/net/deadline.hpp"
+#include "optimized/net/own_descriptor.hpp"
 #include "optimized/net/shared_ring.hpp"
 #include "slip/transport.hpp"
 
 namespace slip::net {
-
-/// A descriptor that is closed at the end.
-class OwnDescriptor {
-public:
-    explicit OwnDescriptor(int number = -1) : number_(number) {}
-    OwnDescriptor(OwnDescriptor&& other) noexcept;
-    OwnDescriptor& operator=(OwnDescriptor&& other) noexcept;
-    ~OwnDescriptor();
-    int number() const { return number_; }
-
-private:
-    int number_;
-};
 
 /// The memory of a connection: the positions of two rings, then their data. Its size is sealed, so
 /// that no peer takes a page away under who reads it.
@@ -58,13 +47,19 @@ class SharedMemoryConnection : public Transport {
 public:
     enum class Side { charlie, david };
 
+    /// `name`: peer_name().
     SharedMemoryConnection(Side side, OwnDescriptor socket, SharedRegion region,
-                           const TimeLimits& limits);
+                           const TimeLimits& limits, std::string name = Transport::unnamed);
 
     void send(std::span<const std::byte> bytes) override;
     void receive(std::span<std::byte> bytes) override;
     void await_frame() override;
+    std::string peer_name() const override { return name_; }
     void interrupt() noexcept override;
+
+    /// Reads what the peer still sends until he ends the connection, for a second at most, so that
+    /// he comes to read what was sent last (SESS-9).
+    void finish() noexcept;
     bool ended() noexcept override { return peer_ended(socket_.number()); }
 
 private:
@@ -73,6 +68,7 @@ private:
     const OwnDescriptor socket_;
     const SharedRegion region_;
     const TimeLimits limits_;
+    const std::string name_;
     Ring out_;
     Ring in_;
     std::atomic<bool> interrupted_ = false;
@@ -80,8 +76,13 @@ private:
 
 /// The first bytes on the socket, with the memory beside them.
 void send_region(const OwnDescriptor& socket, const SharedRegion& region);
-/// Waits for them. Throws ProtocolError if something else comes, or nothing before the deadline or
-/// before `stop` (TimeLimits) is readable.
-SharedRegion receive_region(const OwnDescriptor& socket, Clock::time_point deadline, int stop);
+/// Waits for them, and calls `heard` when something has come. Throws ProtocolError if something
+/// else comes, or nothing before the deadline or before `stop` (TimeLimits) is readable.
+SharedRegion receive_region(const OwnDescriptor& socket, Clock::time_point deadline, int stop,
+                            const std::function<void()>& heard = {});
+
+/// SESS-12: the same bytes as an answer, once the memory is mapped, and their receipt.
+void confirm_region(const OwnDescriptor& socket);
+void await_confirmation(const OwnDescriptor& socket, Clock::time_point deadline, int stop);
 
 }  // namespace slip::net

@@ -71,11 +71,12 @@ private:
 
 int david(const Arguments& arguments) {
     Options options(
-        "david --artifact OUT/david --tls TLS/david [--listen HOST:PORT]",
+        "david --artifact OUT/david (--tls TLS/david [--listen HOST:PORT] | --listen shm:NAME)",
         "Runs on the untrusted machine (David): multiplies by his half of a model, "
         "which hides the weights from him, until SIGTERM or SIGINT. Prints \"listening on "
-        "HOST:PORT\" when it is ready; port 0 takes a free one. SIGHUP: the certificates of --tls "
-        "are read again, or, if stderr is a terminal, as SIGTERM; under nohup nothing.");
+        "HOST:PORT\" or \"listening on shm:NAME\" when it is ready; port 0 takes a free one. "
+        "SIGHUP: the certificates of --tls are read again, or, if stderr is a terminal, as "
+        "SIGTERM; under nohup nothing.");
     options.example("slip david --artifact split/david --tls tls/david --listen 0.0.0.0:7401");
     add_serving_flags(options);
     options.add("record", "FILE",
@@ -83,7 +84,6 @@ int david(const Arguments& arguments) {
     if (!options.parse(arguments)) return 0;
 
     where_to_listen(options);
-    options.required("tls");
     const David david(options.required("artifact"), serving_options(options));
     const protocol::DavidSession::Tamper tamper = misbehaviour(options);
     kernels::active();  // a wrong SLIP_KERNELS is refused before anyone connects
@@ -92,7 +92,7 @@ int david(const Arguments& arguments) {
     Service service(david, tamper, options);
     serve_until_signal(
         options, signals, [&](Transport& charlie) { service.serve(charlie); },
-        [&](TlsServer& server) { service.on_failure([&] { server.stop(); }); });
+        [&](std::function<void()> stop) { service.on_failure(std::move(stop)); });
     service.finish();
     return 0;
 }

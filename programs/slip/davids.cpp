@@ -1,5 +1,6 @@
 #include "programs/slip/davids.hpp"
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <iostream>
@@ -9,6 +10,8 @@
 #include "optimized/protocol/wrong_peers.hpp"
 #include "programs/slip/printable.hpp"
 #include "slip/error.hpp"
+#include "slip/shared_memory.hpp"
+#include "slip/tls.hpp"
 
 namespace slip::tool {
 namespace {
@@ -16,7 +19,7 @@ namespace {
 /// Charlie's user learns what is being waited for when a wait has lasted so long.
 constexpr std::chrono::seconds hint_after{30};
 
-void hint(const Endpoint& david) {
+void hint(const Address& david) {
     std::ostringstream line;  // one write: another thread may be writing too
     line << "slip: note: David at " << printable(describe(david)) << " has not answered for "
          << hint_after.count() << " s; waiting on, within --timeout and --patience\n";
@@ -26,17 +29,31 @@ void hint(const Endpoint& david) {
 std::vector<Davids::Known> davids_of(const Options& options) {
     std::vector<Davids::Known> davids;
     for (const std::string& text : options.all("david")) {
-        davids.push_back({parse_endpoint(text, "--david")});
+        davids.push_back({parse_address(text, "--david")});
     }
     return davids;
+}
+
+/// --tls, which some of them need, or else none has a use for.
+std::filesystem::path certificates_of(const Options& options,
+                                      const std::vector<Davids::Known>& davids) {
+    if (std::all_of(davids.begin(), davids.end(),
+                    [](const auto& david) { return david.address.in_memory(); })) {
+        options.forbid("tls", "with --david shm:NAME alone");
+        return {};
+    }
+    if (options.has("tls")) return options.required("tls");
+    throw BadInput(
+        "--david needs --tls, the folder TLS/charlie that 'slip keys' wrote for this machine, the "
+        "trusted one");
 }
 
 }  // namespace
 
 Davids::Davids(const Options& options, const TimeLimits& limits)
-    : certificates_(options.required("tls")),
-      limits_(limits),
+    : limits_(limits),
       known_(davids_of(options)),
+      certificates_(certificates_of(options, known_)),
       slow_(hint_after, [this] { hint(current()); }) {}
 
 std::unique_ptr<Transport> Davids::connect() {
@@ -60,7 +77,7 @@ std::unique_ptr<Transport> Davids::connect() {
 std::size_t Davids::leave() {
     const std::lock_guard lock(mutex_);
     for (Known& david : known_) {
-        if (protocol::WrongPeers::of_process().has(describe(david.endpoint))) {
+        if (protocol::WrongPeers::of_process().has(describe(david.address))) {
             david.state = State::wrong;
         }
     }
@@ -70,15 +87,20 @@ std::size_t Davids::leave() {
 }
 
 std::unique_ptr<Transport> Davids::connect_to(std::size_t index) {
-    const Endpoint endpoint = known()[index].endpoint;
+    const Address address = known()[index].address;
     {
         const std::lock_guard lock(mutex_);
         current_ = index;
     }
-    auto connection = slow_.during([&] { return connect_tls(endpoint, certificates_, limits_); });
+    auto connection = slow_.during([&] { return call(address); });
     note(index, State::connected);
     return std::make_unique<net::WatchedTransport>(
         std::move(connection), std::shared_ptr<net::SlowPeer>(shared_from_this(), &slow_));
+}
+
+std::unique_ptr<Transport> Davids::call(const Address& address) const {
+    if (address.in_memory()) return connect_shared_memory(address.socket, limits_);
+    return connect_tls(address.endpoint, certificates_, limits_);
 }
 
 void Davids::note(std::size_t index, State state) {
@@ -86,9 +108,9 @@ void Davids::note(std::size_t index, State state) {
     known_[index].state = state;
 }
 
-Endpoint Davids::current() const {
+Address Davids::current() const {
     const std::lock_guard lock(mutex_);
-    return known_[current_].endpoint;
+    return known_[current_].address;
 }
 
 std::vector<Davids::Known> Davids::known() const {

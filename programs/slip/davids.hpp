@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "optimized/net/slow_peer.hpp"
+#include "programs/slip/addresses.hpp"
 #include "programs/slip/options.hpp"
-#include "slip/tls.hpp"
 #include "slip/transport.hpp"
 
 namespace slip::tool {
@@ -21,11 +21,12 @@ public:
     /// What the last attempt to reach a David has come to; wrong: he has sent a wrong reply.
     enum class State { untried, connected, left, unreachable, wrong };
     struct Known {
-        Endpoint endpoint;
+        Address address;
         State state = State::untried;
     };
 
-    /// Those of --david, with the certificates of --tls. Throws BadInput for a wrong address.
+    /// Those of --david, with the certificates of --tls for who is reached over TLS. Throws
+    /// BadInput for a wrong address, and where --tls is missing or without use.
     Davids(const Options& options, const TimeLimits& limits);
 
     /// A connection to the first one who can be reached, beginning behind the one that the call
@@ -34,7 +35,7 @@ public:
     /// reached, and Distrusted if nobody else is left.
     std::unique_ptr<Transport> connect();
     /// The one to whom connect() led last, or is going to lead first.
-    Endpoint current() const;
+    Address current() const;
     std::vector<Known> known() const;
     const TimeLimits& limits() const { return limits_; }
     /// Seconds for which the current one has let a wait last that is under way; 0: there is none.
@@ -45,10 +46,12 @@ private:
     std::unique_ptr<Transport> connect_to(std::size_t index);
     void note(std::size_t index, State state);
 
-    const std::filesystem::path certificates_;
+    std::unique_ptr<Transport> call(const Address& address) const;
+
     const TimeLimits limits_;
     mutable std::mutex mutex_;
     std::vector<Known> known_;
+    const std::filesystem::path certificates_;  // empty where nobody is reached over TLS
     std::size_t current_ = 0;
     bool begun_ = false;
     net::SlowPeer slow_;

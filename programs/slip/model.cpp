@@ -9,7 +9,6 @@
 #include "programs/slip/tls_flags.hpp"
 #include "slip/charlie.hpp"
 #include "slip/error.hpp"
-#include "slip/tls.hpp"
 
 namespace slip::tool {
 namespace {
@@ -17,7 +16,7 @@ namespace {
 /// Flags that mean something beside --david only.
 constexpr const char* remote_flags[] = {"tls", "timeout", "patience"};
 
-void tell_busy(const Endpoint& david, const TimeLimits& limits) {
+void tell_busy(const Address& david, const TimeLimits& limits) {
     std::cerr << "slip: note: David at " << printable(describe(david))
               << " is busy; asking him again for up to "
               << std::chrono::duration<double>(limits.timeout).count() << " s (--timeout)\n";
@@ -44,10 +43,6 @@ Kind open_hybrid(const Options& options, std::size_t masks_ready, std::shared_pt
         for (const char* name : remote_flags) options.forbid(name, "without --david");
         return open_charlie_in_process<Kind>(artifact, charlie);
     }
-    if (!options.has("tls"))
-        throw BadInput(
-            "--david needs --tls, the folder TLS/charlie that 'slip keys' wrote for this machine, "
-            "the trusted one");
     if (!davids) {
         const TimeLimits limits = time_limits(options);
         davids = std::make_shared<Davids>(options, limits);
@@ -77,13 +72,14 @@ void add_model_flags(Options& options) {
                 "with hybrid: memory for masks made ahead of use, where the artifact's set has "
                 "lattice masks (default: six fifths of a block of every group)");
     options.group("The untrusted machine (David)");
-    options.add_list("david", "HOST:PORT",
-                     "where 'slip david' listens (default: David is played in this process, which "
+    options.add_list("david", address_form,
+                     "where 'slip david' listens: over TLS, or on this machine beside a socket of "
+                     "this name, in shared memory (default: David is played in this process, which "
                      "protects nothing); while he is busy, "
                      "he is asked again until --timeout has passed; given several times, the next "
                      "one is asked when one cannot be reached, is busy, or has sent a wrong reply");
     options.add("tls", "TLS/charlie",
-                "with --david: certificates of this machine, the trusted one (Charlie)");
+                "with --david HOST:PORT: certificates of this machine, the trusted one (Charlie)");
     add_time_limits(options);
 }
 

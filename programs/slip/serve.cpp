@@ -237,7 +237,7 @@ std::string allowed_origin(const Options& options) {
 /// Those of --david, whom a server does not wait for as long as other commands do; null for none.
 std::shared_ptr<Davids> served_by(const Options& options, const Stopping& stopping) {
     if (!options.has("david")) options.forbid("david-timeout", "without --david");
-    if (!options.has("david") || !options.has("tls")) return nullptr;
+    if (!options.has("david") || engine_of(options) != "hybrid") return nullptr;
     TimeLimits limits = serving_limits(options);
     limits.stop = stopping.descriptor();
     return std::make_shared<Davids>(options, limits);
@@ -251,7 +251,7 @@ std::vector<endpoint::DavidState> states_of(const Davids& davids) {
         using Mark = endpoint::DavidState::Mark;
         constexpr Mark marks[] = {Mark::wait, Mark::good, Mark::wait, Mark::bad, Mark::bad};
         const auto state = static_cast<std::size_t>(david.state);
-        states.push_back({describe(david.endpoint), names[state], marks[state]});
+        states.push_back({describe(david.address), names[state], marks[state]});
     }
     return states;
 }
@@ -371,7 +371,7 @@ EventLog::Fields ready_line(const Options& options, const LanguageModel& model,
     if (!davids) return fields;
     std::string addresses;
     for (const Davids::Known& david : davids->known()) {
-        addresses += (addresses.empty() ? "" : ",") + describe(david.endpoint);
+        addresses += (addresses.empty() ? "" : ",") + describe(david.address);
     }
     fields.emplace_back("davids", addresses);
     return fields;
@@ -467,7 +467,7 @@ int serve(const Arguments& arguments) {
         Stopping& stopping;
         ~End() { stopping.end(); }
     } end{stopping};
-    std::cout << "listening on " << describe({listen.host, std::to_string(server.port())})
+    std::cout << "listening on " << describe(Endpoint{listen.host, std::to_string(server.port())})
               << std::endl;
     serve_until_stopped(options, scheduling, davids, service, server, log, stopping);
     return 0;

@@ -1,13 +1,18 @@
 #include "programs/slip/serving.hpp"
 
+#include <pwd.h>
+
 #include <iostream>
+#include <limits>
 #include <mutex>
+#include <optional>
 #include <utility>
 
 #include "optimized/base/parameters.hpp"
 #include "programs/slip/event_log.hpp"
 #include "programs/slip/tls_flags.hpp"
 #include "slip/error.hpp"
+#include "slip/shared_memory.hpp"
 
 namespace slip::tool {
 namespace {
@@ -19,12 +24,22 @@ void flip(const wire::ColumnsHeader& header, std::span<std::uint8_t> residues) {
     residues[0] = static_cast<std::uint8_t>((residues[0] + 1) % base::parameters::primes[0]);
 }
 
+std::optional<std::uint32_t> peer_user(const Options& options) {
+    if (!options.has("peer-user")) return std::nullopt;
+    const std::string user = options.required("peer-user");
+    if (user.empty() || user.find_first_not_of("0123456789") != std::string::npos) {
+        if (const passwd* const found = ::getpwnam(user.c_str())) return found->pw_uid;
+        throw BadInput("--peer-user '" + user + "': there is no such user");
+    }
+    return options.number("peer-user", 0, std::numeric_limits<std::uint32_t>::max() - 1);
+}
+
 bool is_refusal(std::span<const std::byte> frame) {
     return frame.size() > wire::length_bytes &&
            frame[wire::length_bytes] == static_cast<std::byte>(wire::FrameType::refuse);
 }
 
-/// Of what a TlsServer reports: peer=ADDRESS reason="TEXT".
+/// Of what a server reports: peer=ADDRESS reason="TEXT".
 EventLog::Fields fields_of(const std::string& line) {
     const std::string peer = "peer=", reason = " reason=\"";
     const std::size_t end = line.find(reason);
@@ -38,10 +53,15 @@ EventLog::Fields fields_of(const std::string& line) {
 
 void add_serving_flags(Options& options) {
     options.add("artifact", "OUT/david", "David's half; a folder with Charlie's is refused");
-    options.add("listen", "HOST:PORT",
+    options.add("listen", address_form,
                 "where the trusted machine (Charlie) connects (default 127.0.0.1:7401, which this "
-                "machine alone reaches)");
-    options.add("tls", "TLS/david", "certificates of this machine, the untrusted one (David)");
+                "machine alone reaches); shm:NAME: a socket of this name, for processes of this "
+                "machine, and shared memory without TLS; nobody else may write in its folder");
+    options.add("tls", "TLS/david",
+                "with HOST:PORT: certificates of this machine, the untrusted one (David)");
+    options.add("peer-user", "USER",
+                "with shm:NAME: the user who may connect, by name or number, besides root and "
+                "whoever runs this");
     options.group("Limits and speed");
     options.add("max-sessions", "N", "sessions at one time (default 16)");
     options.add(
@@ -57,8 +77,15 @@ void add_serving_flags(Options& options) {
                 "change one residue of each session's first reply, to show that Charlie notices");
 }
 
-Endpoint where_to_listen(const Options& options) {
-    return parse_endpoint(options.text_or("listen", "127.0.0.1:7401"), "--listen");
+Address where_to_listen(const Options& options) {
+    Address address = parse_address(options.text_or("listen", "127.0.0.1:7401"), "--listen");
+    if (address.in_memory()) {
+        options.forbid("tls", "with --listen shm:NAME");
+        return address;
+    }
+    options.forbid("peer-user", "without --listen shm:NAME");
+    options.required("tls");
+    return address;
 }
 
 DavidOptions serving_options(const Options& options) {
@@ -84,26 +111,44 @@ void NotedRefusal::require_not_refused() const {
     if (refused_) throw ProtocolError("refused: " + std::string(wire::describe(*refused_)));
 }
 
-void serve_until_signal(const Options& options, const sigset_t& signals, TlsServer::Serve serve,
-                        const std::function<void(TlsServer&)>& on_server) {
-    const Endpoint endpoint = where_to_listen(options);
-    EventLog log("david", log_format(options));
-    TlsServer server(endpoint, options.required("tls"), serving_options(options), std::move(serve),
-                     [&](const std::string& line) { log.tell_limited(fields_of(line)); });
-    on_server(server);
-    const auto reload = [&] {
-        try {
-            server.reload();
-            log.tell({{"note", "the certificates were read again"}});
-        } catch (const BadInput& error) {
-            log.tell(
-                {{"note", "the certificates stay as they were: " + std::string(error.what())}});
-        }
-    };
-    const StopOnSignal stop_on_signal(signals, {[&] { server.stop(); }, {}, reload});
-    std::cout << "listening on " << describe({endpoint.host, std::to_string(server.port())})
-              << std::endl;
+namespace {
+
+/// Until one of `signals` comes.
+template <class Server>
+void run(Server& server, const std::string& address, const sigset_t& signals,
+         std::function<void()> reload) {
+    const StopOnSignal stop_on_signal(signals, {[&] { server.stop(); }, {}, std::move(reload)});
+    std::cout << "listening on " << address << std::endl;
     server.run();
+}
+
+void reload(TlsServer& server, EventLog& log) {
+    try {
+        server.reload();
+        log.tell({{"note", "the certificates were read again"}});
+    } catch (const BadInput& error) {
+        log.tell({{"note", "the certificates stay as they were: " + std::string(error.what())}});
+    }
+}
+
+}  // namespace
+
+void serve_until_signal(const Options& options, const sigset_t& signals, TlsServer::Serve serve,
+                        const std::function<void(std::function<void()> stop)>& on_server) {
+    const Address address = where_to_listen(options);
+    EventLog log("david", log_format(options));
+    const auto report = [&](const std::string& line) { log.tell_limited(fields_of(line)); };
+    if (address.in_memory()) {
+        SharedMemoryServer server(address.socket, peer_user(options), serving_options(options),
+                                  std::move(serve), report);
+        on_server([&] { server.stop(); });
+        return run(server, describe(address), signals, [] {});  // it has no certificates
+    }
+    TlsServer server(address.endpoint, options.required("tls"), serving_options(options),
+                     std::move(serve), report);
+    on_server([&] { server.stop(); });
+    const Endpoint bound{address.endpoint.host, std::to_string(server.port())};
+    run(server, slip::describe(bound), signals, [&] { reload(server, log); });
 }
 
 }  // namespace slip::tool

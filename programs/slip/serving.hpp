@@ -7,6 +7,7 @@
 
 #include "optimized/protocol/david.hpp"
 #include "optimized/protocol/frames.hpp"
+#include "programs/slip/addresses.hpp"
 #include "programs/slip/options.hpp"
 #include "programs/slip/stop_on_signal.hpp"
 #include "slip/david.hpp"
@@ -14,11 +15,12 @@
 
 namespace slip::tool {
 
-/// Declares --artifact, --listen, --tls, --max-sessions, --threads, --gpu, --timeout, --patience
-/// and --misbehave.
+/// Declares --artifact, --listen, --tls, --peer-user, --max-sessions, --threads, --gpu, --timeout,
+/// --patience and --misbehave.
 void add_serving_flags(Options& options);
-/// --listen, or a port of the loopback device.
-Endpoint where_to_listen(const Options& options);
+/// --listen, or a port of the loopback device. Throws BadInput, naming the flag, where --tls is
+/// missing or without use, and --peer-user without use.
+Address where_to_listen(const Options& options);
 /// What the others say. Throws BadInput, naming the flag.
 DavidOptions serving_options(const Options& options);
 
@@ -45,8 +47,8 @@ private:
 };
 
 /// Serves connections until one of the blocked `signals` arrives. Prints where it listens, and logs
-/// what ends badly. `on_server` gets the server before it listens to anybody.
+/// what ends badly. `on_server` gets what stops the server before that listens to anybody.
 void serve_until_signal(const Options& options, const sigset_t& signals, TlsServer::Serve serve,
-                        const std::function<void(TlsServer&)>& on_server);
+                        const std::function<void(std::function<void()> stop)>& on_server);
 
 }  // namespace slip::tool

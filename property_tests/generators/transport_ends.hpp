@@ -32,7 +32,7 @@ enum class Medium { socket, pipes, shared_memory };
 inline constexpr Medium media[] = {Medium::socket, Medium::pipes, Medium::shared_memory};
 
 /// Through memory of Charlie's.
-inline Ends connect_shared_memory(const TimeLimits& limits) {
+inline Ends connect_in_memory(const TimeLimits& limits) {
     std::array<int, 2> ends{};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()), 0);
     auto charlie = offer_shared_memory(ends[0], limits);
@@ -44,7 +44,7 @@ inline Ends connect(Medium medium, const TimeLimits& limits = generous_limits) {
         auto [charlie, david] = make_transport_pair(limits);
         return {std::move(charlie), std::move(david)};
     }
-    if (medium == Medium::shared_memory) return connect_shared_memory(limits);
+    if (medium == Medium::shared_memory) return connect_in_memory(limits);
     std::array<int, 2> up{};
     std::array<int, 2> down{};
     EXPECT_EQ(::pipe(up.data()), 0);

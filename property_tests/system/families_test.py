@@ -98,7 +98,8 @@ class Family:
         plan.write_text(self.slip("plan", "--model", model, "--offload", "0.8", "--json").stdout)
         self.slip("split", "--model", model, "--plan", plan, "--out", artifact)
         # Beyond the windows, and beyond the 16 tokens of longrope's original context.
-        hybrid = self.hybrid_over_tls(artifact, tls, "--prompt", "the other", "--max-tokens", "20")
+        hybrid = self.hybrid_equals_unsplit(artifact, tls, "--prompt", "the other", "--max-tokens", "20",
+                                            davids=self.over_every_transport(artifact, tls))
         self.assertGreaterEqual(len(hybrid["ids"]), 1)
         report = json.loads(self.slip("inspect", "--artifact", artifact, "--json").stdout)
         self.assertEqual([layer["layer_type"] for layer in report["layers"][:len(layer_types)]],
@@ -124,8 +125,8 @@ class Families(Family, SystemTest):
         for family, model in self.models.items():
             artifact = self.folder / f"{family}-artifact"
             self.slip("split", "--model", model, "--rank", "3", "--out", artifact)
-            hybrid = self.hybrid_over_tls(artifact, self.tls, "--prompt", "the th\u00e9", "--max-tokens",
-                                          "20")
+            hybrid = self.hybrid_equals_unsplit(artifact, self.tls, "--prompt", "the th\u00e9",
+                                                "--max-tokens", "20")
             # MODEL-11: no BOS; "th" is one token, the other bytes one each.
             self.assertEqual(hybrid["prompt_ids"], [256, 101, 32, 256, 195, 169])
             empty, _ = self.generate("empty", "--artifact", artifact, "--engine", "unsplit",
@@ -165,7 +166,7 @@ class Families(Family, SystemTest):
             artifact = self.folder / f"gpt2-apart-{order}"
             self.slip("split", "--model", self.models["gpt2"], "--plan", plan, "--attention", order,
                       "--out", artifact)
-            self.hybrid_over_tls(artifact, self.tls, "--ids", "1,5,9", "--max-tokens", "12")
+            self.hybrid_equals_unsplit(artifact, self.tls, "--ids", "1,5,9", "--max-tokens", "12")
             report = json.loads(self.slip("inspect", "--artifact", artifact, "--json").stdout)
             ranks = [(layer["block"], layer["layer_type"], layer["rank"])
                      for layer in report["layers"] if layer["layer_type"].startswith("c_attn")]
@@ -265,7 +266,7 @@ class PapersOrder(SystemTest):
             artifact = self.folder / f"{family}-artifact"
             self.slip("split", "--model", model, "--rank", "2", "--attention", "paper", "--out", artifact,
                       says=["attention in the paper's order", f"in {groups[family]} messages"])
-            hybrid = self.hybrid_over_tls(artifact, tls, "--ids", "1,5,9", "--max-tokens", "12")
+            hybrid = self.hybrid_equals_unsplit(artifact, tls, "--ids", "1,5,9", "--max-tokens", "12")
             self.assertEqual(hybrid["rounds"], groups[family] * len(hybrid["ids"]))
 
 
@@ -287,7 +288,8 @@ class HiddenSplit(SystemTest):
         for model in models:
             for order in ["fused", "paper"]:
                 artifact, audit = self.hide(model, "--attention", order)
-                self.hybrid_over_tls(artifact, tls, "--ids", "1,5,9", "--max-tokens", "12", audit=audit)
+                self.hybrid_equals_unsplit(artifact, tls, "--ids", "1,5,9", "--max-tokens", "12", audit=audit,
+                                           davids=self.over_every_transport(artifact, tls))
 
     def test_commands_say_what_a_hidden_split_is(self):
         model = write_checkpoint(self.folder / "model")
@@ -346,7 +348,7 @@ class SharedModels(SystemTest):
                 self.slip("split", "--model", model, "--rank", rank, "--out", artifact)
                 self.assertEqual(logits("--artifact", artifact, "--engine", "hybrid"),
                                  logits("--artifact", artifact, "--engine", "unsplit"))
-                self.hybrid_over_tls(artifact, self.tls, "--ids", "2,1,0", "--max-tokens", "6")
+                self.hybrid_equals_unsplit(artifact, self.tls, "--ids", "2,1,0", "--max-tokens", "6")
 
     def test_MODEL_8_a_trained_model_sorts(self):
         artifact = self.folder / "sort"
@@ -389,7 +391,7 @@ class Relatives(Family, SystemTest):
         report = json.loads(self.slip("inspect", "--artifact", artifact, "--json").stdout)
         self.assertEqual({layer["layer_type"]: layer["rank"] for layer in report["layers"]
                           if layer["block"] == 0}, ranks | {"o_proj": 0, "down_proj": 0})
-        self.hybrid_over_tls(artifact, self.keys(), "--ids", "1,5,9", "--max-tokens", "12")
+        self.hybrid_equals_unsplit(artifact, self.keys(), "--ids", "1,5,9", "--max-tokens", "12")
         plan.write_text('[[0, "qkv_proj", 1]]')
         self.refused("split", "--model", model, "--plan", plan, "--out", self.folder / "never",
                      says=["qkv_proj"])

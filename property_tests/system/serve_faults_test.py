@@ -16,7 +16,7 @@ import unittest
 from fake_peers import Between, FakeDavid
 from serve_client import (PROMPT, Served, ServeTest, events_of, order, read_error, read_stream,
                           read_whole)
-from slip_system import LIMIT_S, David
+from slip_system import LIMIT_S, David, LocalDavid
 
 FOREVER = 10 * LIMIT_S  # longer than any test waits
 
@@ -134,6 +134,26 @@ class ServeHungDavid(ServeWithDavids, ServeTest):
             david.process.send_signal(signal.SIGCONT)
             read_stream("text", answer.result()[2])
             self.assertEqual(served.metric("waiting_for_david_seconds"), 0)
+
+
+class ServeInSharedMemory(ServeWithDavids, ServeTest):
+    """From a David in shared memory to one over TLS, and back (SESS-12)."""
+
+    def local(self):
+        return LocalDavid(self.artifact / "david", self.folder / "david.socket")
+
+    def test_SERVE_2_the_next_one_goes_on_whatever_carries_his_frames(self):
+        expected = self.alone(PROMPT, 150)["text"]
+        with self.local() as local, self.david() as remote, \
+                self.hybrid(local, remote, more=("--reopen", FOREVER)) as served:
+            with self.begun(served, max_tokens=150) as answer:
+                local.stop(signal.SIGKILL)
+                self.assertEqual(read_stream("text", answer.result()[2])["text"], expected)
+            with self.local(), self.begun(served, max_tokens=150) as answer:
+                remote.stop(signal.SIGKILL)
+                self.assertEqual(read_stream("text", answer.result()[2])["text"], expected)
+                self.assertEqual(self.health(served), (200, {"status": "ok"}))
+            self.assertEqual(served.metric("rejects_total"), 0)
 
 
 class ServeWatchesDavids(ServeWithDavids, ServeTest):

@@ -63,21 +63,27 @@ class SystemTest(unittest.TestCase):
         out = self.slip("generate", *arguments, "--logits", logits, "--json").stdout
         return json.loads(out), logits.read_bytes()
 
-    def hybrid_over_tls(self, artifact, tls, *tail, audit=None):
+    def hybrid_equals_unsplit(self, artifact, tls, *tail, audit=None, davids=None):
         """LIN-4: generates with and without the protocol and compares ids and the logits' bytes;
-        returns the JSON of hybrid. `audit`: of a hidden split, the owner's integer model."""
+        returns the JSON of hybrid. `audit`: of a hidden split, the owner's integer model. `davids`: one
+        after the other; over TLS, if there are none."""
         model = ["--audit", audit] if audit else []
         unsplit, expected = self.generate("unsplit", "--artifact", artifact, "--engine", "unsplit",
                                           *model, *tail)
-        with David(artifact / "david", tls / "david") as david:
-            hybrid, logits = self.generate("hybrid", "--artifact", artifact, "--engine", "hybrid",
-                                           "--david", david.endpoint, "--tls", tls / "charlie",
-                                           *tail)
-        self.assertEqual(hybrid["ids"], unsplit["ids"])
-        self.assertEqual(hybrid["text"], unsplit["text"])
-        self.assertEqual(logits, expected)
-        self.assertEqual(hybrid["checks"], hybrid["rounds"])
+        for david in davids or [David(artifact / "david", tls / "david")]:
+            with david:
+                hybrid, logits = self.generate("hybrid", "--artifact", artifact, "--engine", "hybrid",
+                                               *david.flags(tls), *tail)
+            self.assertEqual(hybrid["ids"], unsplit["ids"])
+            self.assertEqual(hybrid["text"], unsplit["text"])
+            self.assertEqual(logits, expected)
+            self.assertEqual(hybrid["checks"], hybrid["rounds"])
         return hybrid
+
+    def over_every_transport(self, artifact, tls):
+        """Davids of the same half, over TLS and in shared memory."""
+        return [David(artifact / "david", tls / "david"),
+                LocalDavid(artifact / "david", self.folder / "david")]
 
 
 def setting(name):
@@ -121,6 +127,10 @@ class David:
         self.arguments = ["david", "--artifact", artifact, "--listen", "127.0.0.1:0", "--tls", tls]
         self.arguments += extra
 
+    def flags(self, tls):
+        """By which Charlie, whose certificates are in `tls`, finds him."""
+        return ["--david", self.endpoint, "--tls", tls / "charlie"]
+
     def __enter__(self):
         self.process = subprocess.Popen([*self.program, *map(str, self.arguments)], cwd=self.folder,
                                         stdout=subprocess.PIPE, stderr=self.stderr, text=True)
@@ -154,8 +164,19 @@ class David:
             self.process.stderr.close()
 
 
+class LocalDavid(David):
+    """The same in shared memory, beside a socket of this name."""
+
+    def __init__(self, artifact, name, *extra, stderr=subprocess.PIPE):
+        super().__init__(artifact, None, *extra, stderr=stderr)
+        self.arguments[3:7] = ["--listen", f"shm:{name}"]
+
+    def flags(self, tls):
+        return ["--david", self.endpoint]
+
+
 class TrainedModel(SystemTest):
-    """Byte for byte: hybrid over TLS against the unsplit integer model."""
+    """Byte for byte: hybrid against the unsplit integer model, over every transport."""
 
     def compare(self, model, rank, prompt, tokens):
         artifact, tls = self.folder / f"rank{rank}", self.folder / "tls"
@@ -163,7 +184,8 @@ class TrainedModel(SystemTest):
         if not tls.exists():
             self.slip("keys", "--out", tls)
         tail = ["--prompt", prompt, "--max-tokens", tokens]
-        hybrid = self.hybrid_over_tls(artifact, tls, *tail)
+        hybrid = self.hybrid_equals_unsplit(artifact, tls, *tail,
+                                            davids=self.over_every_transport(artifact, tls))
         # Without --json the text streams to stdout and the summary to stderr.
         streamed = self.slip("generate", "--artifact", artifact, "--engine", "unsplit", *tail)
         self.assertEqual(streamed.stdout, hybrid["text"] + "\n")
@@ -242,8 +264,9 @@ class Deployment(SystemTest):
         return David(self.artifact / "david", self.tls / "david", *extra, **more)
 
     def charlie_command(self, endpoint, *extra):
+        certificates = [] if endpoint.startswith("shm:") else ["--tls", self.tls / "charlie"]
         return ["generate", "--artifact", self.artifact, "--engine", "hybrid", "--david", endpoint,
-                "--tls", self.tls / "charlie", *self.tail, *extra]
+                *certificates, *self.tail, *extra]
 
     def assert_served(self, endpoint):
         """An honest Charlie gets his text, whatever has happened before him."""
