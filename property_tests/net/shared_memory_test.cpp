@@ -264,8 +264,11 @@ TEST(SharedMemory, SESS_11_a_wrong_beginning_is_refused_and_nothing_stays_open) 
 /// exact, or he ends the session. He never waits without end and never reads elsewhere.
 TEST(SharedMemory, SESS_11_a_peer_who_writes_everywhere_changes_no_product) {
     const Model model(small_shapes, Fill::random, 1);
-    int ended = 0, exact = 0;
-    for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    // The two processes have a mapping each, and ThreadSanitizer sees no order between mappings:
+    // more rounds would tell it nothing, and take minutes.
+    const std::uint64_t rounds = generators::under_thread_sanitizer() ? 1 : 6;
+    std::uint64_t ended = 0, exact = 0;
+    for (std::uint64_t seed = 0; seed < rounds; ++seed) {
         auto [one, other] = sockets();
         SharedRegion region;
         OwnDescriptor again(::dup(region.memory().number()));
@@ -310,8 +313,8 @@ TEST(SharedMemory, SESS_11_a_peer_who_writes_everywhere_changes_no_product) {
         };
         in_another_process(std::move(ends), hostile, charlie);
     }
-    EXPECT_EQ(ended + exact, 6);
-    EXPECT_GT(ended, 0) << "nothing that was written mattered";
+    EXPECT_EQ(ended + exact, rounds);
+    EXPECT_TRUE(ended > 0 || rounds == 1) << "nothing that was written mattered";
 }
 
 }  // namespace
