@@ -5,9 +5,12 @@
 #include <utility>
 
 #include "optimized/api/access.hpp"
+#include "optimized/artifact/layout.hpp"
+#include "optimized/base/parallel.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "optimized/protocol/david.hpp"
 #include "programs/slip/command.hpp"
+#include "programs/slip/event_log.hpp"
 #include "programs/slip/serving.hpp"
 #include "programs/slip/view_recording.hpp"
 #include "slip/david.hpp"
@@ -37,6 +40,7 @@ public:
         }
         noted.require_not_refused();
     }
+    const protocol::DavidModel& model() const { return model_; }
     /// Keeps the recording. Throws BadInput if it is not whole.
     void finish() {
         const std::lock_guard lock(mutex_);
@@ -67,6 +71,18 @@ private:
     std::exception_ptr failure_;
 };
 
+/// What he is and what he serves, for the log. The digest is that of Charlie's receipts.
+EventLog::Fields about(const Options& options, const DavidOptions& serving,
+                       const protocol::DavidModel& model) {
+    const std::size_t threads = serving.threads > 0 ? serving.threads : base::available_threads();
+    return {{"role", "untrusted (David)"},
+            {"ready", options.required("artifact")},
+            {"digest", artifact::layout::to_hex(model.digest)},
+            {"set", std::string(model.set.name)},
+            {"kernels", serving.gpu ? "gpu" : kernels::active().name},
+            {"threads", std::uint64_t{threads}}};
+}
+
 }  // namespace
 
 int david(const Arguments& arguments) {
@@ -84,14 +100,16 @@ int david(const Arguments& arguments) {
     if (!options.parse(arguments)) return 0;
 
     where_to_listen(options);
-    const David david(options.required("artifact"), serving_options(options));
+    const DavidOptions serving = serving_options(options);
+    const David david(options.required("artifact"), serving);
     const protocol::DavidSession::Tamper tamper = misbehaviour(options);
     kernels::active();  // a wrong SLIP_KERNELS is refused before anyone connects
 
     const sigset_t signals = block_stop_signals();
     Service service(david, tamper, options);
     serve_until_signal(
-        options, signals, [&](Transport& charlie) { service.serve(charlie); },
+        options, signals, about(options, serving, service.model()),
+        [&](Transport& charlie) { service.serve(charlie); },
         [&](std::function<void()> stop) { service.on_failure(std::move(stop)); });
     service.finish();
     return 0;

@@ -306,9 +306,10 @@ void print_table(const ArtifactReport& report) {
 }  // namespace
 
 int inspect(const Arguments& arguments) {
-    Options options("inspect --artifact OUT [--model DIR] [--json]",
-                    "Shows what each matrix of an artifact exposes to David and costs "
-                    "Charlie\n(trusted); David is the untrusted machine.");
+    Options options(
+        "inspect --artifact OUT [--model DIR] [--json]",
+        "Shows what each matrix of an artifact exposes to the untrusted machine (David) and "
+        "costs the trusted one (Charlie).");
     options.example("slip inspect --artifact split");
     options.add("artifact", "OUT", "what 'slip split' wrote, with both halves");
     options.add("model", "DIR", "the checkpoint that was split: tells whether it lies on a grid");

@@ -8,11 +8,12 @@
 namespace slip::tool {
 
 int keys(const Arguments& arguments) {
-    Options options("keys --out TLS | --renew TLS",
-                    "Makes the certificates of one deployment: TLS/ca, TLS/charlie and TLS/david.\n"
-                    "Give each party its own folder and nothing else: TLS/charlie to the trusted "
-                    "machine, TLS/david to the untrusted one. Keep TLS/ca where no network "
-                    "reaches it.");
+    Options options(
+        "keys --out TLS | --renew TLS",
+        "Makes the certificates of one deployment: TLS/ca, TLS/charlie and TLS/david.\n"
+        "Give each party its own folder and nothing else: TLS/charlie to the trusted "
+        "machine (Charlie), TLS/david to the untrusted one (David). Keep TLS/ca where no network "
+        "reaches it.");
     options.example("slip keys --out tls");
     options.add("out", "TLS", "folder to make; it must not exist");
     options.add("renew", "TLS",
@@ -31,7 +32,8 @@ int keys(const Arguments& arguments) {
     const std::string out = options.required("out");
     make_keys(out);
     std::cout << "wrote " << out << "/ca (for nobody's machine), " << out
-              << "/charlie (for the trusted one) and " << out << "/david (for the untrusted one)\n";
+              << "/charlie (for the trusted one, Charlie) and " << out
+              << "/david (for the untrusted one, David)\n";
     return 0;
 }
 

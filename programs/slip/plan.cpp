@@ -187,7 +187,8 @@ int plan(const Arguments& arguments) {
         "plan --model DIR|FILE.onnx (--offload X | --leakage X | --as-uniform K)\n"
         "            [--text FILE] [--json]",
         "Measures a checkpoint and says which of its blocks' matrices to split, at which rank, so "
-        "that the least leaks for the work that it costs Charlie (DECO-12), beside the plan with "
+        "that the least leaks to the untrusted machine (David) for the work that it costs the "
+        "trusted one (Charlie, DECO-12), beside the plan with "
         "one rank everywhere. Nothing is trained. Give a text: the singular values alone are a "
         "poor guide.");
     options.example(

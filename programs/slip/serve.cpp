@@ -362,7 +362,8 @@ std::optional<ChatFormat> chat_format(const Options& options, const LanguageMode
 EventLog::Fields ready_line(const Options& options, const LanguageModel& model,
                             const endpoint::ReceiptFacts& facts,
                             const std::shared_ptr<Davids>& davids) {
-    EventLog::Fields fields{{"ready", model_name(options)},
+    EventLog::Fields fields{{"role", "trusted (Charlie)"},
+                            {"ready", model_name(options)},
                             {"context", std::uint64_t{model.max_positions()}},
                             {"vocabulary", std::uint64_t{model.vocabulary_size()}},
                             {"engine", facts.engine},

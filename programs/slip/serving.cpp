@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "optimized/base/parameters.hpp"
-#include "programs/slip/event_log.hpp"
 #include "programs/slip/tls_flags.hpp"
 #include "slip/error.hpp"
 #include "slip/shared_memory.hpp"
@@ -113,11 +112,13 @@ void NotedRefusal::require_not_refused() const {
 
 namespace {
 
-/// Until one of `signals` comes.
+/// Until one of `signals` comes. Logs `about` with `address`, and prints that.
 template <class Server>
 void run(Server& server, const std::string& address, const sigset_t& signals,
-         std::function<void()> reload) {
+         std::function<void()> reload, EventLog::Fields about, EventLog& log) {
     const StopOnSignal stop_on_signal(signals, {[&] { server.stop(); }, {}, std::move(reload)});
+    about.emplace_back("listening", address);
+    log.tell(about);
     std::cout << "listening on " << address << std::endl;
     server.run();
 }
@@ -133,7 +134,8 @@ void reload(TlsServer& server, EventLog& log) {
 
 }  // namespace
 
-void serve_until_signal(const Options& options, const sigset_t& signals, TlsServer::Serve serve,
+void serve_until_signal(const Options& options, const sigset_t& signals, EventLog::Fields about,
+                        TlsServer::Serve serve,
                         const std::function<void(std::function<void()> stop)>& on_server) {
     const Address address = where_to_listen(options);
     EventLog log("david", log_format(options));
@@ -142,13 +144,15 @@ void serve_until_signal(const Options& options, const sigset_t& signals, TlsServ
         SharedMemoryServer server(address.socket, peer_user(options), serving_options(options),
                                   std::move(serve), report);
         on_server([&] { server.stop(); });
-        return run(server, describe(address), signals, [] {});  // it has no certificates
+        const auto no_certificates = [] {};
+        return run(server, describe(address), signals, no_certificates, std::move(about), log);
     }
     TlsServer server(address.endpoint, options.required("tls"), serving_options(options),
                      std::move(serve), report);
     on_server([&] { server.stop(); });
     const Endpoint bound{address.endpoint.host, std::to_string(server.port())};
-    run(server, slip::describe(bound), signals, [&] { reload(server, log); });
+    const auto certificates = [&] { reload(server, log); };
+    run(server, slip::describe(bound), signals, certificates, std::move(about), log);
 }
 
 }  // namespace slip::tool

@@ -8,6 +8,7 @@
 #include "optimized/protocol/david.hpp"
 #include "optimized/protocol/frames.hpp"
 #include "programs/slip/addresses.hpp"
+#include "programs/slip/event_log.hpp"
 #include "programs/slip/options.hpp"
 #include "programs/slip/stop_on_signal.hpp"
 #include "slip/david.hpp"
@@ -46,9 +47,11 @@ private:
     std::optional<protocol::wire::Refusal> refused_;
 };
 
-/// Serves connections until one of the blocked `signals` arrives. Prints where it listens, and logs
-/// what ends badly. `on_server` gets what stops the server before that listens to anybody.
-void serve_until_signal(const Options& options, const sigset_t& signals, TlsServer::Serve serve,
+/// Serves connections until one of the blocked `signals` arrives. Logs `about`, what is served, and
+/// where it listens; prints the address, and logs what ends badly. `on_server` gets what stops the
+/// server before that listens to anybody.
+void serve_until_signal(const Options& options, const sigset_t& signals, EventLog::Fields about,
+                        TlsServer::Serve serve,
                         const std::function<void(std::function<void()> stop)>& on_server);
 
 }  // namespace slip::tool

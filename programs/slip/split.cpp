@@ -192,8 +192,8 @@ void write_split(const std::filesystem::path& model, SplitOptions options) {
     tell_what_is_unused(model);
     std::cerr << "slip split: next: slip inspect --artifact " << options.out.string() << '\n';
     std::cout << "wrote " << (options.out / "charlie").string()
-              << " (secret, for the trusted machine) and " << (options.out / "david").string()
-              << " (for the untrusted one)\n";
+              << " (secret, for the trusted machine, Charlie) and "
+              << (options.out / "david").string() << " (for the untrusted one, David)\n";
 }
 
 }  // namespace

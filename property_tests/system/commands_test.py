@@ -44,12 +44,16 @@ class Help(SystemTest):
         self.assertEqual(headings, ["Model", "The untrusted machine (David)", "Prompt", "Answer", "Output",
                                     "Help", "Example"])
         wrote = self.slip("keys", "--out", self.folder / "tls").stdout
-        self.assertIn("tls/charlie (for the trusted one) and", wrote)
-        self.assertIn("tls/david (for the untrusted one)", wrote)
+        self.assertIn("tls/charlie (for the trusted one, Charlie) and", wrote)
+        self.assertIn("tls/david (for the untrusted one, David)", wrote)
         overview = self.slip("--help").stdout
         for text, says in [(overview, "Charlie, the trusted machine"), (overview, "David, the untrusted one"),
                            (self.slip("david", "--help").stdout, "untrusted machine (David)"),
-                           (self.slip("keys", "--help").stdout, "TLS/charlie to the trusted machine"),
+                           (self.slip("keys", "--help").stdout,
+                            "TLS/charlie to the trusted machine (Charlie), "
+                            "TLS/david to the untrusted one (David)"),
+                           *((self.slip(command, "--help").stdout, says) for command in ("inspect", "plan")
+                             for says in ("untrusted machine (David)", "trusted one (Charlie")),
                            (self.slip("split", "--help").stdout, "trusted machine (Charlie)"),
                            (self.slip("serve", "--help").stdout, "trusted machine (Charlie)")]:
             self.assertIn(says, " ".join(text.split()))

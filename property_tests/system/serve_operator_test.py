@@ -153,7 +153,8 @@ class ServeOperator(ServeTest):
             self.assertGreaterEqual(line["seconds"], line["first_token_seconds"])
             self.assertGreaterEqual(line["first_token_seconds"], line["queue_seconds"])
             self.assertNotIn("end", line)
-        self.assertEqual((ready["ready"], ready["engine"], ready["split"]), ("tiny", "unsplit", self.SET))
+        self.assertEqual((ready["role"], ready["ready"]), ("trusted (Charlie)", "tiny"))
+        self.assertEqual((ready["engine"], ready["split"]), ("unsplit", self.SET))
         # THREAT-3.
         self.assertIn(b"data: ", streamed)
         for secret in ("secret tale", "the-key-of", told["text"].strip()[:12], CHAT[1]["content"]):

@@ -39,8 +39,8 @@ class TwoProcesses(SystemTest):
                 self.assertEqual(hybrid["ids"], unsplit["ids"])
                 self.assertEqual(logits, unsplit_logits)
                 self.assertEqual(hybrid["checks"], hybrid["rounds"])
-            status, stderr = david.stop()
-            self.assertEqual((status, stderr), (0, ""))
+            status, log = david.stop()
+            self.assertEqual((status, log.count("\n")), (0, 1), log)  # at start-up, and of no peer
 
     def test_THREAT_3_an_honest_run_prints_its_result_and_nothing_else(self):
         with self.david() as david:
@@ -48,7 +48,26 @@ class TwoProcesses(SystemTest):
             self.assertEqual(result.stderr, "")
             self.assertEqual(result.stdout.count("\n"), 1)
             david.process.send_signal(signal.SIGTERM)
-            self.assertEqual(david.process.communicate(), ("", ""))
+            out, log = david.process.communicate()
+            self.assertEqual((out, log.count("\n")), ("", 1), log)
+
+    def test_the_log_begins_with_what_is_served(self):
+        digest = json.loads((self.artifact / "david/manifest.json").read_text())["sha256"]
+        flags = ["--threads", "2", "--log-format"]
+        with self.david(*flags, "json") as david:
+            (line,) = map(json.loads, david.stop()[1].splitlines())
+        kernels = json.loads(self.slip("generate", "--artifact", self.artifact, "--engine", "unsplit",
+                                       *self.tail, "--json").stdout)["kernels"]
+        self.assertRegex(line.pop("time"), r"\d{4}-")
+        self.assertEqual(line, {"program": "slip david", "role": "untrusted (David)", "digest": digest,
+                                "ready": str(self.artifact / "david"), "set": "paper-lattice", "kernels": kernels,
+                                "threads": 2, "listening": david.endpoint})
+        with self.david(*flags, "text") as david:
+            self.assertRegex(david.stop()[1],
+                             rf' role="untrusted \(David\)" ready=\S+ digest={digest} set=\S+ '
+                             rf"kernels={kernels} threads=2 listening={david.endpoint}\n$")
+        self.refused("david", "--artifact", self.artifact / "david", "--tls", self.tls / "david",
+                     "--log-format", "xml", says=["--log-format 'xml'"])
 
     def test_SIGINT_stops_david_too(self):
         with self.david() as david:
