@@ -14,6 +14,7 @@
 
 #include "programs/slip/command.hpp"
 #include "programs/slip/nearest.hpp"
+#include "programs/slip/options.hpp"
 #include "programs/slip/printable.hpp"
 #include "slip/error.hpp"
 #include "slip/version.hpp"
@@ -157,7 +158,7 @@ int run_and_report(const std::string& name, const Arguments& arguments) {
         if (std::cout.flush()) return status;
         report("standard output cannot be written");
     } catch (const BadInput& error) {
-        report(error.what());
+        report(located(error.what()));
         return 2;
     } catch (const IntegrityError& error) {
         report(std::string("an answer was rejected and nothing of it was used: ") + error.what());

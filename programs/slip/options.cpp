@@ -1,15 +1,21 @@
 #include "programs/slip/options.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
+#include <array>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <iostream>
+#include <map>
 #include <sstream>
 #include <string_view>
 #include <utility>
 
-#include "optimized/base/files.hpp"
+#include "programs/slip/event_log.hpp"
 #include "programs/slip/nearest.hpp"
+#include "programs/slip/printable.hpp"
 #include "slip/error.hpp"
 
 namespace slip::tool {
@@ -52,6 +58,46 @@ constexpr unsigned help_column = 60;
 
 std::string flag(const char* name) { return std::string("--") + name; }
 
+/// What this process has from elsewhere than its command line.
+std::vector<Setting>& origins() {
+    static std::vector<Setting> all;
+    return all;
+}
+
+/// An option's name as the end of a variable's.
+std::string in_capitals(std::string name) {
+    for (char& letter : name) {
+        if (letter >= 'a' && letter <= 'z') letter = static_cast<char>(letter - 'a' + 'A');
+        if (letter == '-') letter = '_';
+    }
+    return name;
+}
+
+/// The variables of the environment that begin as those of options do.
+std::vector<Setting> settings_of_environment() {
+    constexpr std::string_view stem = "SLIP_";
+    std::vector<Setting> settings;
+    for (char** each = environ; *each != nullptr; ++each) {
+        const std::string_view variable = *each;
+        const std::size_t equals = variable.find('=');
+        if (!variable.starts_with(stem) || equals == std::string_view::npos) continue;
+        std::string name(variable.substr(stem.size(), equals - stem.size()));
+        for (char& letter : name) {
+            if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
+            if (letter == '_') letter = '-';
+        }
+        settings.push_back({name, std::string(variable.substr(equals + 1)),
+                            std::string(variable.substr(0, equals))});
+    }
+    return settings;
+}
+
+/// What follows SLIP_ in variables that are no options.
+constexpr std::array variables{"KERNELS", "CORE_FILES"};
+/// Of options that other commands have and that are nearly one of a command that has them not: a
+/// test finds those that are missing here.
+constexpr std::array options_of_others{"PROMPT_CACHE"};
+
 }  // namespace
 
 Options::Options(std::string usage, std::string description)
@@ -77,7 +123,8 @@ void Options::add_switch(const char* name, const char* help) {
 bool Options::parse(const Arguments& arguments) {
     if (groups_.size() > 1) group("Help");
     add("config", "FILE",
-        "options of this command, lines of NAME = VALUE (a flag without a value: NAME = true); "
+        "options of this command, lines of NAME = VALUE (a flag without a value: NAME = true; "
+        "behind a blank, # begins a comment); "
         "variables of the environment, SLIP_NAME with _ for -, come before it, and flags before "
         "both");
     add_switch("help", "show this help");
@@ -100,7 +147,7 @@ bool Options::parse(const Arguments& arguments) {
     } catch (const po::unknown_option& error) {
         const std::string given = error.get_option_name();
         const std::string name = given.substr(0, given.find('='));
-        throw BadInput("there is no flag " + name + meant_by(name) + "; see --help");
+        throw BadInput("there is no flag " + name + meant_by(name, "--") + "; see --help");
     } catch (const po::error& error) {
         throw BadInput(std::string(error.what()) + "; see --help");
     }
@@ -110,55 +157,95 @@ bool Options::parse(const Arguments& arguments) {
     }
     read_environment(named);
     read_config(named);
+    tell_warnings(named.find_nothrow("log-format", false) != nullptr);
     return true;
 }
 
-/// What `source` says of options that no source before it has named. A flag without a value stands
-/// as NAME = true, or as false for a flag that is not given.
-void Options::add_unnamed(po::parsed_options parsed, const std::string& source) {
-    std::erase_if(parsed.options, [&](const po::option& option) {
-        if (values_.count(option.string_key) != 0) return true;
-        if (parsed.description->find(option.string_key, false).semantic()->max_tokens() > 0) {
-            return false;
+/// What is said of options that no source before has named. A flag without a value stands as
+/// NAME = true, or as false for a flag that is not given.
+void Options::add_unnamed(const po::options_description& all,
+                          const std::vector<Setting>& settings) {
+    po::parsed_options parsed(&all);
+    for (const Setting& each : settings) {
+        if (values_.count(each.name) != 0) continue;
+        if (all.find(each.name, false).semantic()->max_tokens() == 0) {
+            if (each.value == "false") continue;
+            if (each.value != "true") {
+                throw BadInput(each.origin + ": " + each.name + " '" + each.value +
+                               "': expected true or false");
+            }
         }
-        const std::string& value = option.value.at(0);
-        if (value == "true" || value == "false") return value == "false";
-        throw BadInput(source + ": " + option.string_key + " '" + value +
-                       "': expected true or false");
-    });
+        origins().push_back(each);
+        parsed.options.emplace_back(each.name, std::vector{each.value});
+    }
     po::store(parsed, values_);
 }
 
 void Options::read_environment(const po::options_description& all) {
-    const auto option_of = [&](std::string variable) -> std::string {
-        constexpr std::string_view stem = "SLIP_";
-        if (!variable.starts_with(stem)) return "";
-        std::string name = variable.substr(stem.size());
-        for (char& letter : name) {
-            if (letter >= 'A' && letter <= 'Z') letter = static_cast<char>(letter - 'A' + 'a');
-            if (letter == '_') letter = '-';
-        }
-        return name != "help" && all.find_nothrow(name, false) != nullptr ? name : "";
-    };
-    try {
-        add_unnamed(po::parse_environment(all, option_of), "the environment");
-    } catch (const po::error& error) {
-        throw BadInput(std::string("the environment: ") + error.what());
+    std::vector<std::string> known;
+    for (const auto& option : all.options()) known.push_back(in_capitals(option->long_name()));
+    known.insert(known.end(), variables.begin(), variables.end());
+    std::vector<Setting> settings;
+    for (const Setting& each : settings_of_environment()) {
+        const bool is_option = all.find_nothrow(each.name, false) != nullptr;
+        if (is_option && each.name != "help") settings.push_back(each);
+        const std::string capitals = in_capitals(each.name);
+        const auto is_one_of = [&](const auto& names) {
+            return std::find(names.begin(), names.end(), capitals) != names.end();
+        };
+        if (is_one_of(known) || is_one_of(options_of_others)) continue;
+        const std::string meant = did_you_mean(capitals, known, "SLIP_");
+        if (!meant.empty()) warnings_.push_back(each.origin + " has no effect" + meant);
     }
+    add_unnamed(all, settings);
 }
 
 void Options::read_config(const po::options_description& all) {
     const std::string file = file_or_none("config");
     if (file.empty()) return;
-    std::istringstream lines(base::read_file(file, std::size_t{1} << 20));
-    try {
-        add_unnamed(po::parse_config_file(lines, all), file);
-    } catch (const po::unknown_option& error) {
-        const std::string name = error.get_option_name();
-        throw BadInput(file + ": there is no option " + name + meant_by(name));
-    } catch (const po::error& error) {
-        throw BadInput(file + ": " + error.what());
+    const std::vector<Setting> settings = read_config_file(file);
+    std::map<std::string, std::string> seen;
+    for (const Setting& each : settings) {
+        const auto* const option = all.find_nothrow(each.name, false);
+        if (option == nullptr) {
+            throw BadInput(each.origin + ": there is no option " + each.name +
+                           meant_by(each.name, ""));
+        }
+        if (each.name == "config" || each.name == "help") {
+            throw BadInput(each.origin + ": " + each.name + " has no meaning in a file");
+        }
+        const auto [first, is_first] = seen.emplace(each.name, each.origin);
+        if (!is_first && !option->semantic()->is_composing()) {
+            throw BadInput(each.origin + ": " + each.name + " stands in " + first->second +
+                           " already");
+        }
     }
+    add_unnamed(all, settings);
+}
+
+/// A server's log is all that it writes to standard error.
+void Options::tell_warnings(bool in_log) const {
+    const std::string command = usage_.substr(0, usage_.find(' '));
+    for (const std::string& text : warnings_) {
+        if (in_log) {
+            EventLog(command.c_str(), log_format(*this))
+                .tell({{"level", "warning"}, {"note", text}});
+        } else {
+            std::cerr << "slip " << command << ": warning: " << printable(text) << std::endl;
+        }
+    }
+}
+
+std::string located(const std::string& message) {
+    const Setting* named = nullptr;
+    for (const Setting& each : origins()) {
+        const std::string flag = "--" + each.name;
+        if (!message.starts_with(flag)) continue;
+        const std::string_view rest = std::string_view(message).substr(flag.size());
+        if (!rest.empty() && (rest.front() == '-' || std::isalnum(rest.front()) != 0)) continue;
+        if (named == nullptr || rest.find(each.value) != std::string_view::npos) named = &each;
+    }
+    return named == nullptr ? message : named->origin + ": " + message;
 }
 
 void Options::print_help() const {
@@ -172,13 +259,13 @@ void Options::print_help() const {
     if (!example_.empty()) std::cout << "\nExample:\n  " << example_ << '\n';
 }
 
-std::string Options::meant_by(const std::string& flag) const {
+std::string Options::meant_by(const std::string& flag, const char* before) const {
     std::vector<std::string> known;
     for (const po::options_description& group : groups_) {
         for (const auto& option : group.options()) known.push_back(option->long_name());
     }
     return did_you_mean(flag.substr(std::min(flag.find_first_not_of('-'), flag.size())), known,
-                        "--");
+                        before);
 }
 
 std::vector<std::string> Options::words(const char* what) const {

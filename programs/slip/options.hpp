@@ -13,6 +13,7 @@
 
 #include "optimized/base/model_shape.hpp"
 #include "programs/slip/command.hpp"
+#include "programs/slip/config_file.hpp"
 
 namespace slip::tool {
 
@@ -39,7 +40,8 @@ public:
 
     /// Returns false after printing the help that --help asked for. Throws BadInput for a flag that
     /// does not exist, with the one that may have been meant; for one that stands twice or lacks
-    /// its value, and for a word where none is taken.
+    /// its value, and for a word where none is taken. What comes from a file is named with its
+    /// line.
     bool parse(const Arguments& arguments);
 
     /// In their order. Throws BadInput, naming `what` was expected, if there is none.
@@ -71,14 +73,16 @@ private:
     using Groups = boost::program_options::options_description;
 
     /// What neither the command line nor what was read before has said: from SLIP_NAME variables of
-    /// the environment.
+    /// the environment. Of those that are nearly such a name, there are warnings.
     void read_environment(const Groups& all);
     /// And from the file of --config, lines of NAME = VALUE.
     void read_config(const Groups& all);
-    void add_unnamed(boost::program_options::parsed_options parsed, const std::string& source);
+    void add_unnamed(const Groups& all, const std::vector<Setting>& settings);
+    void tell_warnings(bool in_log) const;
     void print_help() const;
-    /// "; did you mean" for a flag that does not exist, as the user wrote it.
-    std::string meant_by(const std::string& flag) const;
+    /// "; did you mean" for a flag that does not exist, as the user wrote it; `before` the name of
+    /// the one that does.
+    std::string meant_by(const std::string& flag, const char* before) const;
 
     std::string usage_;
     std::string description_;
@@ -86,6 +90,11 @@ private:
     std::deque<boost::program_options::options_description> groups_;  // they cannot be moved
     boost::program_options::variables_map values_;
     bool takes_words_ = false;
+    std::vector<std::string> warnings_;  // for the user
 };
+
+/// `message` behind the line of a file, or the variable, from which the flag that it begins with
+/// came into this process; as it is where that was the command line.
+std::string located(const std::string& message);
 
 }  // namespace slip::tool

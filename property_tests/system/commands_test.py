@@ -269,17 +269,73 @@ class SmallModel(SystemTest):
 
     def test_what_a_file_or_the_environment_says_wrongly_is_refused(self):
         config = self.folder / "slip.conf"
-        for text, says in [("max-token = 3", "no option max-token; did you mean --max-tokens?"),
-                           ("json = yes", "json 'yes': expected true or false"),
-                           ("ids = 1\nids = 2", "ids"), ("max-tokens", "max-tokens")]:
-            config.write_text(text + "\n")
-            self.refused("generate", "--config", config, says=[str(config), says])
+        generate = ["generate", *self.float, "--ids", "1"]
+        for line, says in [
+                (b"max-token = 3", "there is no option max-token; did you mean max-tokens?"),
+                (b"--max-tokens = 3", "there is no option --max-tokens; did you mean max-tokens?"),
+                (b"json = yes", "json 'yes': expected true or false"),
+                (b"json = false\njson = true", None), (b"= 3", "'= 3': expected NAME = VALUE"),
+                (b"max-tokens", "'max-tokens': expected NAME = VALUE"), (b"max-tokens # = 3", "'max-tokens'"),
+                (b"[generate]", "'[generate]': expected NAME = VALUE"),
+                (b"prompt = caf\xe9", "is not UTF-8"), (b"prompt = a\0b", "holds a NUL"),
+                (b"config = other", "config has no meaning in a file"),
+                (b"help = true", "help has no meaning in a file"),
+                (b"max-tokens = many", "--max-tokens 'many': expected a whole number"),
+                (b"temperature = hot", "--temperature 'hot': expected a number"),
+                (b"tls = x", "--tls has no meaning with --engine float"),
+                (b"top-p = 2", "--top-p has no meaning without"),
+                (b"david = nowhere", "--david has no meaning")]:
+            for before in (b"", b"# a comment\n\n  engine = float  # in one place\n"):
+                config.write_bytes(before + line + b"\n")
+                first = before.count(b"\n") + 1
+                last = first + line.count(b"\n")
+                with self.subTest(line):
+                    self.refused(*generate, "--config", config, says=[
+                        f"error: {config}:{last}: " + (says or f"json stands in {config}:{first} already")])
+        config.write_bytes(b"\xef\xbb\xbfjson = true\n")
+        self.refused(*generate, "--config", config, says=[f"{config}:1: begins with a byte order mark"])
+        config.write_text("david = 127.0.0.1:1\ndavid = nowhere\n")
+        self.refused("generate", "--artifact", self.artifact, "--ids", "1", "--tls", "t", "--config", config,
+                     says=[f"{config}:2: --david: \"nowhere\""])
+        config.write_text("log-format = xml\nlisten = 192.0.2.1:1\n")
+        serve = ["serve", *self.float, "--config", config]
+        self.refused(*serve, says=[f"{config}:1: --log-format 'xml'"])
+        self.refused(*serve, "--log-format", "text", says=[f"{config}:2: --listen 192.0.2.1:1"])
         self.refused("generate", "--config", self.folder / "absent", says=["absent"])
         self.refused("generate", "--config", "", says=["--config"])
         # An empty variable is a value that does not do, and not an absent one: keys would be left out.
-        generate = ["generate", *self.float, "--ids", "1"]
-        self.slip(*generate, status=2, env={"SLIP_MAX_TOKENS": ""}, says=["--max-tokens ''"])
+        self.slip(*generate, status=2, env={"SLIP_MAX_TOKENS": ""}, says=["SLIP_MAX_TOKENS: --max-tokens ''"])
         self.slip("serve", *self.float, "--listen", "127.0.0.1:0", status=2, env={"SLIP_API_KEYS": ""})
+
+    def test_variables_that_are_nearly_an_options_are_told_of(self):
+        generate = ["generate", *self.float, "--ids", "1", "--json"]
+        for name, meant in [("SLIP_MAX_TOKEN", "SLIP_MAX_TOKENS"), ("SLIP_TEMPRATURE", "SLIP_TEMPERATURE"),
+                            ("SLIP_KERNEL", "SLIP_KERNELS"), ("SLIP_CORE_FILE", "SLIP_CORE_FILES")]:
+            said = self.slip(*generate, env={name: "1"}).stderr
+            self.assertEqual(said, f"slip generate: warning: {name} has no effect; did you mean {meant}?\n")
+        # In a server's log they are lines of it.
+        said = self.slip("serve", *self.float, "--log-format", "json", "--listen", "192.0.2.1:1", status=2,
+                         env={"SLIP_LIVES": "1"}).stderr
+        self.assertEqual({key: json.loads(said.splitlines()[0])[key] for key in ("program", "level", "note")},
+                         {"program": "slip serve", "level": "warning",
+                          "note": "SLIP_LIVES has no effect; did you mean SLIP_LIVE?"})
+
+    def test_variables_that_are_known_elsewhere_are_not_told_of(self):
+        """Those of other commands, and all that anything in the repository reads."""
+        options = {command: set(re.findall(r"^ +--([a-z-]+)", self.slip(command, "--help").stdout,
+                                           re.MULTILINE)) for command in COMMANDS}
+        folders = ("optimized", "programs", "property_tests", "experiments", "proofs", "tools")
+        files = [path for folder in folders for path in (ROOT / folder).rglob("*")
+                 if path.is_file() and path.suffix in (".cpp", ".py", ".sh", "")]
+        text = "".join(path.read_text(errors="replace") for path in [ROOT / "run", ROOT / "test", *files])
+        read = set(re.findall(r"""(?:getenv\(|environ[.a-z]*[\[(]|\$\{?)"?'?(SLIP_[A-Z_]+)""", text))
+        self.assertLessEqual({"SLIP_KERNELS", "SLIP_CORE_FILES", "SLIP_BUILD", "SLIP_SHARED_DIR"}, read)
+        every = read | {"SLIP_" + name.upper().replace("-", "_") for name in set().union(*options.values())}
+        for command in COMMANDS:
+            own = {"SLIP_" + name.upper().replace("-", "_") for name in options[command]}
+            said = self.slip(command, status=2, env={name: "1" for name in every - own}).stderr
+            self.assertRegex(said, r"missing|SLIP_KERNELS")  # it has come that far
+            self.assertNotIn("has no effect", said)
 
     def test_sampling_repeats_under_a_seed(self):
         tail = ["--ids", "1", "--max-tokens", "25", "--temperature", "1.5", "--json"]

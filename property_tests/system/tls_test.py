@@ -60,8 +60,8 @@ class TwoProcesses(SystemTest):
                                        *self.tail, "--json").stdout)["kernels"]
         self.assertRegex(line.pop("time"), r"\d{4}-")
         self.assertEqual(line, {"program": "slip david", "role": "untrusted (David)", "digest": digest,
-                                "ready": str(self.artifact / "david"), "set": "paper-lattice", "kernels": kernels,
-                                "threads": 2, "listening": david.endpoint})
+                                "ready": str(self.artifact / "david"), "set": "paper-lattice",
+                                "kernels": kernels, "threads": 2, "listening": david.endpoint})
         with self.david(*flags, "text") as david:
             self.assertRegex(david.stop()[1],
                              rf' role="untrusted \(David\)" ready=\S+ digest={digest} set=\S+ '
