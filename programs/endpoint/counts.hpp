@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
@@ -40,12 +41,15 @@ public:
     void on_end(const GenerationEnd& end, double seconds) override;
     /// Streamed answers that fail later count by the status that they began with.
     void on_answer(unsigned status) override;
+    /// A request has ended by an error of the server's own.
+    void on_defect() noexcept { ++defects_; }
 
     /// Of the last whole seconds, at most ten.
     double tokens_per_second() const;
     Ends ends() const;
     /// By the status's first digit, 2 to 5.
     std::array<std::uint64_t, 4> answers() const;
+    std::uint64_t defects() const { return defects_; }
     Latencies latencies() const;
     Recent recent() const;
     double uptime_seconds() const;
@@ -57,6 +61,7 @@ private:
     Bucket& bucket_now();
 
     const Clock::time_point began_ = Clock::now();
+    std::atomic<std::uint64_t> defects_ = 0;
     mutable std::mutex mutex_;
     /// What happened in each of the last seconds, and which second that is.
     struct Bucket {
@@ -89,6 +94,7 @@ struct Snapshot {
     double uptime_seconds = 0;
     Counts::Ends ends{};
     std::array<std::uint64_t, 4> answers{};
+    std::uint64_t defects = 0;
     Latencies latencies;
     Recent recent;
     // For the page alone.

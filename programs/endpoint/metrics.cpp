@@ -84,6 +84,8 @@ void add_requests(Metrics& metrics, const Snapshot& now) {
     for (std::size_t i = 0; i < classes.size(); ++i) {
         metrics.sample(label("status", classes[i]), std::to_string(now.answers[i]));
     }
+    metrics.counter("defects_total", now.defects,
+                    "Requests that ended by an error of the server's own.");
     metrics.gauge("live_generations", static_cast<double>(now.scheduler.live),
                   "Generations in the next step.");
     metrics.gauge("waiting_generations", static_cast<double>(now.scheduler.waiting),

@@ -1,9 +1,12 @@
 #include "programs/endpoint/service.hpp"
 
+#include <cxxabi.h>
 #include <sys/random.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <ctime>
+#include <typeinfo>
 
 #include "slip/error.hpp"
 
@@ -59,6 +62,19 @@ std::string random_id(const char* prefix) {
         id.append(1, "0123456789abcdef"[byte >> 4]).append(1, "0123456789abcdef"[byte & 15U]);
     }
     return id;
+}
+
+/// The type of what was thrown. Its text may hold a prompt (THREAT-3).
+std::string kind_of(const std::exception_ptr& error) {
+    try {
+        std::rethrow_exception(error);
+    } catch (const std::exception& thrown) {
+        const std::unique_ptr<char, decltype(&std::free)> name(
+            abi::__cxa_demangle(typeid(thrown).name(), nullptr, nullptr, nullptr), std::free);
+        return name ? name.get() : "std::exception";
+    } catch (...) {
+        return "no std::exception";
+    }
 }
 
 }  // namespace
@@ -130,6 +146,23 @@ HttpResponse Service::answer(const ApiError& error) {
     if (error.status == 429 || error.status == 503)
         response.fields.emplace_back("Retry-After", "1");
     return answer(std::move(response));
+}
+
+void Service::failed(const std::exception_ptr& error, const std::string& peer) noexcept {
+    counts_.on_defect();
+    try {
+        if (options_.defect) options_.defect(kind_of(error), peer);
+    } catch (...) {  // NOLINT(bugprone-empty-catch): no memory for a line
+    }
+}
+
+/// SERVE-9, in a handler of an exception.
+HttpResponse Service::defect(const std::string& peer) {
+    failed(std::current_exception(), peer);
+    ApiError error(500, "a defect of this server");
+    error.type = "server_error";
+    error.code = "internal_error";
+    return answer(error);
 }
 
 HttpResponse Service::unreadable(const HttpError& error, const std::string& peer) {
@@ -233,6 +266,10 @@ std::optional<HttpResponse> Service::refusal(const HttpRequest& head) {
         }
         tell(line_of(head), error.status, true);
         return response;
+    } catch (...) {
+        HttpResponse response = defect(head.peer);
+        tell(line_of(head), response.status, true);
+        return response;
     }
     return std::nullopt;
 }
@@ -260,6 +297,10 @@ void Service::respond(const HttpRequest& request, const std::shared_ptr<ToldRepl
         generate(request, request.path == "/v1/chat/completions", reply);
     } catch (const ApiError& error) {
         reply->send(answer(error));
+    } catch (...) {
+        HttpResponse response = defect(request.peer);
+        // If its generations have begun, they answer.
+        if (reply.use_count() == 1) reply->send(std::move(response));
     }
 }
 
@@ -299,6 +340,7 @@ Snapshot Service::snapshot() const {
     now.uptime_seconds = counts_.uptime_seconds();
     now.ends = counts_.ends();
     now.answers = counts_.answers();
+    now.defects = counts_.defects();
     now.latencies = counts_.latencies();
     now.recent = counts_.recent();
     now.chat = opened_ && shared_.chat != nullptr;

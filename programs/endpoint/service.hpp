@@ -34,6 +34,9 @@ struct ServiceOptions {
     bool plain_seeds = false;  ///< clients' seeds are used as they are (SERVE-10)
     /// Told of every request when its answer has ended.
     TellRequest told = {};
+    /// Told of errors of the server's own by their kind, the name of a type, and of whose request
+    /// they ended; "" for nobody's.
+    std::function<void(const std::string& kind, const std::string& peer)> defect = {};
     /// For the page.
     std::function<std::vector<DavidState>()> davids = [] { return std::vector<DavidState>{}; };
     /// Seconds for which a David has let a wait last that is under way.
@@ -58,6 +61,7 @@ public:
     HttpResponse unreadable(const HttpError& error, const std::string& peer) override;
     void given_up(const HttpRequest& request) override;
     void handle(HttpRequest request, std::shared_ptr<Reply> reply) override;
+    void failed(const std::exception_ptr& error, const std::string& peer) noexcept override;
 
 private:
     struct Route;
@@ -71,6 +75,7 @@ private:
     HttpResponse answer(const ApiError& error);
     HttpResponse answer(HttpResponse response);
     HttpResponse json_answer(std::string body);
+    HttpResponse defect(const std::string& peer);
 
     HttpResponse models(const HttpRequest& request);
     HttpResponse tokenize(const HttpRequest& request);

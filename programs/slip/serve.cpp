@@ -49,6 +49,12 @@ public:
         fields.insert(fields.begin(), {"level", "info"});
         log_.tell(fields);
     }
+    void defect(const std::string& kind, const std::string& peer) {
+        log_.tell_limited({{"level", "error"},
+                           {"note", "a request ended by an error of this server's own"},
+                           {"kind", kind},
+                           {"peer", peer}});
+    }
     bool tells_all() const { return all_; }
 
 private:
@@ -455,6 +461,7 @@ int serve(const Arguments& arguments) {
     if (log.tells_all()) {
         answering.told = [&](const auto& line) { log.info(fields_of(line)); };
     }
+    answering.defect = [&](const auto& kind, const auto& peer) { log.defect(kind, peer); };
     endpoint::Service service(std::move(answering));
     endpoint::Server server(listen, server_options(options), service);
     const StopOnSignal on_signal(

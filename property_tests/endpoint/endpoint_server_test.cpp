@@ -1,9 +1,5 @@
 // Connections of HTTP/1.1 over real sockets, and a handler that takes as long as a test wants.
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <future>
@@ -11,6 +7,7 @@
 #include <thread>
 
 #include "programs/endpoint/net/server.hpp"
+#include "property_tests/endpoint/http_client.hpp"
 #include "property_tests/generators/deadline.hpp"
 
 namespace slip::endpoint {
@@ -21,6 +18,10 @@ class Handler : public RequestHandler {
 public:
     std::optional<HttpResponse> refusal(const HttpRequest& /*head*/) override { return {}; }
     void given_up(const HttpRequest& /*request*/) override { ++dropped; }
+    void failed(const std::exception_ptr& /*error*/,
+                const std::string& /*peer*/) noexcept override {
+        ADD_FAILURE() << "nothing is thrown here";
+    }
     HttpResponse unreadable(const HttpError& error, const std::string& /*peer*/) override {
         return {error.status(), "", "", {}};
     }
@@ -39,38 +40,6 @@ public:
 private:
     std::promise<void> release_;
     std::shared_future<void> go_on_ = release_.get_future().share();
-};
-
-class Client {
-public:
-    explicit Client(const Server& server) : socket_(::socket(AF_INET, SOCK_STREAM, 0)) {
-        sockaddr_in address{};
-        address.sin_family = AF_INET;
-        address.sin_port = htons(server.port());
-        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-        EXPECT_EQ(::connect(socket_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-    }
-    Client(const Client&) = delete;
-    Client& operator=(const Client&) = delete;
-    ~Client() { ::close(socket_); }
-
-    void send(const std::string& text) const {
-        EXPECT_EQ(::send(socket_, text.data(), text.size(), MSG_NOSIGNAL),
-                  static_cast<ssize_t>(text.size()));
-    }
-    /// All that comes until the connection ends.
-    std::string receive() const {
-        std::string all;
-        std::array<char, 4096> part{};
-        ssize_t size = 0;
-        while ((size = ::recv(socket_, part.data(), part.size(), 0)) > 0) {
-            all.append(part.data(), static_cast<std::size_t>(size));
-        }
-        return all;
-    }
-
-private:
-    const int socket_;
 };
 
 const std::string post =

@@ -8,7 +8,7 @@ from checks import tree
 CHAPTERS = ["spec/threat-model.md", "spec/serving.md"]
 SECTION = re.compile(r"^## Faults$(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 NAME = re.compile(r"`(\w+_test\.\w+\.\w+)`")
-CPP = re.compile(r"^(?:TEST|PROFILE_TEST|RC_GTEST_PROP)\((\w+),\s*(\w+)", re.MULTILINE)
+CPP = re.compile(r"^(?:TEST|TEST_F|PROFILE_TEST|RC_GTEST_PROP)\((\w+),\s*(\w+)", re.MULTILINE)
 PYTHON = re.compile(r"^class (\w+)|^    def (test_\w+)", re.MULTILINE)
 
 

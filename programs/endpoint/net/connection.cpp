@@ -43,8 +43,8 @@ public:
     void send(HttpResponse response) override {
         std::string bytes = head(response, response.body.size());
         if (!head_only_) bytes += response.body;
-        ended_ = true;
         connection_->output(std::move(bytes), true);
+        ended_ = true;
     }
     void begin(const HttpResponse& response) override {
         connection_->output(head(response, std::nullopt), false);
@@ -59,8 +59,8 @@ public:
         return connection_->output(std::move(chunk), false);
     }
     void finish() override {
-        ended_ = true;
         connection_->output(version_1_0_ || head_only_ ? "" : "0\r\n\r\n", true);
+        ended_ = true;
     }
     void on_gone(std::function<void()> gone) override { connection_->on_gone(std::move(gone)); }
 
@@ -89,12 +89,30 @@ Connection::Connection(std::unique_ptr<Stream> stream, ConnectionOwner& owner)
       write_timer_(stream_->socket().get_executor()),
       parser_(owner.options().request) {}
 
+/// SERVE-9: what is thrown in what is done for this client ends his connection alone.
+template <class Work>
+void Connection::guarded(const Work& work) {
+    try {
+        work();
+    } catch (...) {
+        failed();
+        close();
+    }
+}
+
+/// In a handler of an exception.
+void Connection::failed() noexcept { owner_.handler().failed(std::current_exception(), peer_); }
+
 void Connection::start() {
-    arm(phase_timer_, owner_.options().head);
-    stream_->open([self = shared_from_this()](const ErrorCode& error, std::size_t) {
-        if (error) return self->close();
-        self->enter(Phase::idle);
-        self->read();
+    guarded([&] {
+        arm(phase_timer_, owner_.options().head);
+        stream_->open([self = shared_from_this()](const ErrorCode& error, std::size_t) {
+            if (error) return self->close();
+            self->guarded([&] {
+                self->enter(Phase::idle);
+                self->read();
+            });
+        });
     });
 }
 
@@ -137,11 +155,15 @@ void Connection::read() {
                        [self = shared_from_this()](const ErrorCode& error, std::size_t size) {
                            self->reading_ = false;
                            if (error) return self->close();
-                           if (self->phase_ == Phase::ending) return self->read();
-                           self->unparsed_.append(self->input_.data(), size);
-                           self->take();
-                           self->read();
+                           self->guarded([&] { self->received(size); });
                        });
+}
+
+void Connection::received(std::size_t size) {
+    if (phase_ == Phase::ending) return read();
+    unparsed_.append(input_.data(), size);
+    take();
+    read();
 }
 
 /// Takes as much of a request as is here.
@@ -200,9 +222,13 @@ void Connection::dispatch() {
     const std::size_t body = asked.body.size();
     owner_.run_elsewhere(body, [self = shared_from_this(), request = std::move(asked),
                                 reply = std::move(reply)]() mutable {
-        // While it waited for a thread.
-        if (self->gone()) return self->owner_.handler().given_up(request);
-        self->owner_.handler().handle(std::move(request), std::move(reply));
+        try {
+            // While it waited for a thread.
+            if (self->gone()) return self->owner_.handler().given_up(request);
+            self->owner_.handler().handle(std::move(request), std::move(reply));
+        } catch (...) {  // the reply is destroyed, which closes the connection
+            self->failed();
+        }
     });
 }
 
@@ -217,7 +243,7 @@ bool Connection::output(std::string bytes, bool last) {
     asio::post(stream_->socket().get_executor(),
                [self = shared_from_this(), bytes = std::move(bytes), last, too_slow] {
                    if (too_slow) return self->give_up();
-                   self->append(bytes, last);
+                   self->guarded([&] { self->append(bytes, last); });
                });
     const std::lock_guard lock(mutex_);
     return !gone_ && !too_slow;
@@ -245,7 +271,7 @@ void Connection::flush() {
                            disarm(self->write_timer_);
                            if (error) return self->close();
                            self->unread_ -= size;
-                           self->flush();
+                           self->guarded([&] { self->flush(); });
                        });
 }
 
@@ -267,13 +293,14 @@ void Connection::end() {
     unparsed_.clear();
     stream_->end([self = shared_from_this()](const ErrorCode& error, std::size_t) {
         if (error) return self->close();
-        self->read();
+        self->guarded([&] { self->read(); });
     });
 }
 
-void Connection::close() {
+void Connection::close() noexcept {
     if (phase_ == Phase::closed) return;
-    enter(Phase::closed);
+    phase_ = Phase::closed;
+    disarm(phase_timer_);
     disarm(write_timer_);
     ErrorCode ignored;
     stream_->socket().close(ignored);
@@ -281,20 +308,24 @@ void Connection::close() {
     owner_.closed(*this);
 }
 
-void Connection::give_up() {
+void Connection::give_up() noexcept {
     ErrorCode ignored;
     if (writing_) stream_->socket().set_option(asio::socket_base::linger(true, 0), ignored);
     close();
 }
 
-void Connection::tell_gone() {
+void Connection::tell_gone() noexcept {
     std::function<void()> gone;
     {
         const std::lock_guard lock(mutex_);
         gone_ = true;
         gone = std::exchange(told_gone_, {});
     }
-    if (gone) gone();
+    try {
+        if (gone) gone();
+    } catch (...) {
+        failed();
+    }
 }
 
 void Connection::on_gone(std::function<void()> gone) {
@@ -308,8 +339,13 @@ void Connection::on_gone(std::function<void()> gone) {
     gone();
 }
 
-void Connection::abandoned() {
-    asio::post(stream_->socket().get_executor(), [self = shared_from_this()] { self->close(); });
+void Connection::abandoned() noexcept {
+    try {
+        asio::post(stream_->socket().get_executor(),
+                   [self = shared_from_this()] { self->close(); });
+    } catch (...) {  // no memory: the connection ends when its client goes
+        failed();
+    }
 }
 
 }  // namespace slip::endpoint

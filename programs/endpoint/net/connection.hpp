@@ -24,12 +24,12 @@ public:
     virtual ~ConnectionOwner() = default;
     virtual const ServerOptions& options() const = 0;
     virtual RequestHandler& handler() = 0;
-    /// Runs the work of a request with such a body in a thread where it may take a while, unless
-    /// there is no body.
+    /// Runs the work of a request with such a body, which throws nothing, in a thread where it may
+    /// take a while, unless there is no body.
     virtual void run_elsewhere(std::size_t body_bytes, std::function<void()> work) = 0;
     /// Whether a connection ends after the answer that is under way.
     virtual bool draining() const = 0;
-    virtual void closed(const Connection& connection) = 0;
+    virtual void closed(const Connection& connection) noexcept = 0;
 };
 
 /// Its functions are called in the server's thread, but for those of the reply.
@@ -38,9 +38,9 @@ public:
     Connection(std::unique_ptr<Stream> stream, ConnectionOwner& owner);
 
     void start();
-    void close();
+    void close() noexcept;
     /// The same, and the system forgets what the client has not taken yet.
-    void give_up();
+    void give_up() noexcept;
     /// Whether no byte of a request is here, and no answer is under way.
     bool idle() const { return phase_ == Phase::idle; }
     /// Whether an answer is under way, or its client is given time to read it.
@@ -57,13 +57,17 @@ public:
     void set_ends() { ends_ = true; }
     void on_gone(std::function<void()> gone);
     /// The reply was destroyed.
-    void abandoned();
+    void abandoned() noexcept;
 
 private:
     enum class Phase { opening, idle, head, body, answering, ending, closed };
 
+    template <class Work>
+    void guarded(const Work& work);
+    void failed() noexcept;
     void enter(Phase phase);
     void read();
+    void received(std::size_t size);
     void take();
     HttpRequest request() const;
     void take_head();
@@ -73,7 +77,7 @@ private:
     void flush();
     void answered();
     void end();
-    void tell_gone();
+    void tell_gone() noexcept;
     void arm(boost::asio::steady_timer& timer, std::chrono::milliseconds limit);
 
     std::unique_ptr<Stream> stream_;

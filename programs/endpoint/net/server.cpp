@@ -55,14 +55,27 @@ struct Server::State : ConnectionOwner {
         : options_(server_options), handler_(handles), acceptor_(io_), pause_(io_) {
         https_ = new_https();
         open(listen);
-        accept();
-        thread_ = std::thread([this] { io_.run(); });
+        thread_ = std::thread([this] { serve(); });
     }
     ~State() override {
         join();  // what they do is short
         asio::post(io_, [this] { stop(); });
         work_.reset();
         thread_.join();
+    }
+
+    /// SERVE-9: connections guard what is done for them; what is thrown elsewhere, in taking a new
+    /// one, ends nothing.
+    void serve() {
+        while (true) {
+            try {
+                if (!accepting_ && acceptor_.is_open()) accept();
+                io_.run();
+                return;
+            } catch (...) {
+                handler_.failed(std::current_exception(), "");
+            }
+        }
     }
 
     std::shared_ptr<asio::ssl::context> new_https() const {
@@ -83,6 +96,7 @@ struct Server::State : ConnectionOwner {
 
     void accept() {
         acceptor_.async_accept([this](const ErrorCode& error, Tcp::socket socket) {
+            accepting_ = false;
             if (!acceptor_.is_open()) return;
             if (!error) {
                 admit(std::move(socket));
@@ -90,9 +104,12 @@ struct Server::State : ConnectionOwner {
             }
             pause_.expires_after(accept_pause);
             pause_.async_wait([this](const ErrorCode& stopped) {
+                accepting_ = false;
                 if (!stopped && acceptor_.is_open()) accept();
             });
+            accepting_ = true;
         });
+        accepting_ = true;
     }
 
     void admit(Tcp::socket socket) {
@@ -168,23 +185,16 @@ struct Server::State : ConnectionOwner {
     RequestHandler& handler() override { return handler_; }
     bool draining() const override { return draining_; }
     void run_elsewhere(std::size_t body_bytes, std::function<void()> work) override {
-        if (body_bytes == 0) return asio::post(quick_, [work = std::move(work)] { run(work); });
+        if (body_bytes == 0) return asio::post(quick_, std::move(work));
         ++bodies_;
         asio::post(workers_, [this, body_bytes, work = std::move(work)]() mutable {
-            run(std::exchange(work, {}));
+            std::exchange(work, {})();
             if (body_bytes >= large_body) had_large_body_ = true;
             // SERVE-8: what many large bodies took would stay with the allocator.
             if (--bodies_ == 0 && had_large_body_.exchange(false)) ::malloc_trim(0);
         });
     }
-    static void run(const std::function<void()>& work) {
-        try {
-            work();
-            // NOLINTNEXTLINE(bugprone-empty-catch): the reply is destroyed, which closes it
-        } catch (const std::exception&) {
-        }
-    }
-    void closed(const Connection& connection) override {
+    void closed(const Connection& connection) noexcept override {
         const std::lock_guard lock(mutex_);
         connections_.erase(&connection);
         if (connections_.empty()) all_closed_.notify_all();
@@ -196,6 +206,7 @@ struct Server::State : ConnectionOwner {
     asio::io_context io_;
     asio::executor_work_guard<asio::io_context::executor_type> work_ = asio::make_work_guard(io_);
     Tcp::acceptor acceptor_;
+    bool accepting_ = false;  // or waiting to do so
     asio::steady_timer pause_;
     asio::thread_pool workers_{handler_threads};
     std::atomic<std::size_t> bodies_ = 0;  // that workers_ have not handled yet

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -84,8 +85,11 @@ public:
     virtual HttpResponse unreadable(const HttpError& error, const std::string& peer) = 0;
     /// Sees a request whose client went before handle() was called. Must not wait.
     virtual void given_up(const HttpRequest& request) = 0;
-    /// Answers, now or later. Called by several threads; what it throws closes the connection.
+    /// Answers, now or later. Called by several threads.
     virtual void handle(HttpRequest request, std::shared_ptr<Reply> reply) = 0;
+    /// Sees what one of these functions or the server itself has thrown in what it did for `peer`,
+    /// whose connection is closed; "" where it was for nobody. Called by several threads.
+    virtual void failed(const std::exception_ptr& error, const std::string& peer) noexcept = 0;
 };
 
 /// How much a request may hold.
