@@ -116,13 +116,19 @@ def require(condition, what, shown=""):
 
 
 def events_of(body):
-    """The data of each event. Only "data: " lines, each followed by an empty one, are expected."""
+    """The data of each event of a whole stream: lines "data: " with an object, each followed by an empty
+    one; the last is [DONE], or an error if the answer could not be completed."""
     text = body.decode("utf-8")
+    require("\r" not in text and not text.startswith("\ufeff"), "characters that mean something", text[:80])
     require(text.endswith("\n\n"), "the stream does not end with an event", text[-80:])
     events = text[:-2].split("\n\n")
     for event in events:
         require(event.startswith("data: ") and "\n" not in event, "no event of one line", event)
-    return [event.removeprefix("data: ") for event in events]
+    data = [event.removeprefix("data: ") for event in events]
+    for each in data[:-1]:
+        require(each.startswith("{") and "error" not in json.loads(each), "an event before the last", each)
+    require(data[-1] == "[DONE]" or list(json.loads(data[-1])) == ["error"], "the last event", data[-1])
+    return data
 
 
 KEYS = {"id", "object", "created", "model", "choices"}

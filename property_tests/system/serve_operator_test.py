@@ -5,11 +5,15 @@ import collections
 import hashlib
 import html.parser
 import json
+import os
 import re
 import socket
+import subprocess
 import unittest
 
-from serve_client import CHAT, PROMPT, Served, ServeTest, Wrong, order, read_error, read_whole, require
+from serve_client import (CHAT, PROMPT, Served, ServeTest, Wrong, order, read_error, read_stream,
+                          read_whole, require)
+from slip_system import LIMIT_S
 
 SAMPLE = re.compile(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{((?:[a-z_]+="(?:[^"\\\n]|\\.)*",?)*)\})? (\S+)')
 LABEL = re.compile(r'([a-z_]+)="((?:[^"\\]|\\.)*)"')
@@ -156,7 +160,7 @@ class ServeOperator(ServeTest):
         self.assertEqual((ready["role"], ready["ready"]), ("trusted (Charlie)", "tiny"))
         self.assertEqual((ready["engine"], ready["split"]), ("unsplit", self.SET))
         # THREAT-3.
-        self.assertIn(b"data: ", streamed)
+        read_stream("chat", streamed)
         for secret in ("secret tale", "the-key-of", told["text"].strip()[:12], CHAT[1]["content"]):
             self.assertNotIn(secret, log)
 
@@ -266,13 +270,17 @@ class ServeOperator(ServeTest):
                     self.assertEqual(read_error(served.post(path, fields), 400)["param"], param)
 
     def test_the_page(self):
-        """Its numbers need no script; only its own script may run, and its curl line is one."""
+        """Its numbers need no script; only its own script may run, and its curl line is one, which is
+        answered as it is printed."""
         with Served("--artifact", self.artifact, "--engine", "unsplit", "--model-name", "it's <tiny>",
                     "--chat-format", "llama2", "--api-keys", self.keys, "--operator", "anna") as served:
             anna = {"Authorization": "Bearer the-key-of-anna-1"}
             served.post("chat", order("chat", model="it's <tiny>", max_tokens=4), **anna)
             _, fields, body = served.get("/", **anna)
-        page = Page(body.decode())
+            page = Page(body.decode())
+            said = subprocess.run(["bash", "-c", page.texts["curl"]], capture_output=True, timeout=LIMIT_S,
+                                  env=os.environ | {"KEY": "the-key-of-anna-1"}, check=True).stdout
+        self.assertTrue(read_whole("chat", said)["text"])
         self.assertEqual((page.texts["state"], page.texts["generated"]), ("ok", "4"))
         self.assertIn("ms", page.texts["first"] + page.texts["between"])
         digest = base64.b64encode(hashlib.sha256(page.script.encode()).digest()).decode()

@@ -12,8 +12,8 @@ import socket
 import subprocess
 import unittest
 
-from serve_client import (CHAT, PROMPT, Served, ServeTest, Wrong, order, read_error, read_stream,
-                          read_whole)
+from serve_client import (CHAT, PROMPT, Served, ServeTest, Wrong, events_of, order, read_error,
+                          read_stream, read_whole)
 from slip_system import BUILD, LIMIT_S, ROOT, David, SystemTest, setting
 
 
@@ -59,9 +59,17 @@ class ServeChecker(SystemTest):
             with self.subTest(name), self.assertRaises((Wrong, ValueError)):
                 read_stream("chat", self.stream(edit))
         for end in ("", "data: [DONE]\n", "data: [DONE]", "event: x\n\ndata: [DONE]\n\n",
-                    "data: [DONE]\n\n\n\n"):
-            with self.subTest(end), self.assertRaises(Wrong):
+                    "data: [DONE]\n\n\n\n", "data: [DONE]\n\ndata: [DONE]\n\n", "data: [DONE]\r\n\r\n",
+                    "data: {}\n\ndata: [DONE]\n\n", 'data: {"error": {}}\n\ndata: [DONE]\n\n',
+                    'data: {"error": {}}\n\n', "data: 1\n\ndata: [DONE]\n\n", ": x\n\ndata: [DONE]\n\n"):
+            with self.subTest(end), self.assertRaises((Wrong, KeyError)):
                 read_stream("chat", self.stream(end=end))
+        for wrong in (b"\xef\xbb\xbf" + self.stream(), self.stream().replace(b"\n", b"\r\n"),
+                      self.stream().replace(b"data: ", b"data:"), self.stream().replace(b"\n\n", b"\n")):
+            with self.assertRaises(Wrong):
+                read_stream("chat", wrong)
+        failed = self.stream(end='data: {"error": {}}\n\n')
+        self.assertEqual(events_of(failed)[-1], '{"error": {}}')  # which is no whole answer, above
 
 
 class ServeAnswers(ServeTest):
