@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -17,6 +18,10 @@ public:
     using BadInput::BadInput;
 };
 
+struct CallSyntax;
+struct Tool;
+enum class Calling;
+
 /// A set of texts (SERVE-16). Copies share what they have; any number of threads may use them.
 class Grammar {
 public:
@@ -30,6 +35,11 @@ public:
     static Grammar from_json_schema(std::string_view schema);
     /// JSON objects.
     static Grammar json_objects();
+    /// Answers of a model that writes calls so, and may call `tools`, or any function if there are
+    /// none (SERVE-17): once, or if `several` and its syntax has that, also several times in a row.
+    /// Throws as from_json_schema().
+    static Grammar of_answers(const CallSyntax& syntax, std::span<const Tool> tools,
+                              Calling calling, bool several);
 
     Grammar(const Grammar&);                 ///< shares
     Grammar& operator=(const Grammar&);      ///< shares

@@ -20,6 +20,7 @@
 #include "slip/split.hpp"
 #include "slip/text_stream.hpp"
 #include "slip/tls.hpp"
+#include "slip/tools.hpp"
 #include "slip/transport.hpp"
 #include "slip/types.hpp"
 #include "slip/version.hpp"

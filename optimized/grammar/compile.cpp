@@ -102,6 +102,8 @@ private:
                 return emit_bytes(expression.text, next);
             case Kind::characters:
                 return emit_characters(expression, next);
+            case Kind::token:
+                return add({Node::Kind::token, 0, 0, next, static_cast<Id>(expression.id)});
             case Kind::rule: {
                 const auto found = entries_.find(expression.text);
                 if (found != entries_.end())
@@ -181,7 +183,8 @@ private:
                 push(node.next);
                 push(node.other);
             }
-            if (node.kind == Node::Kind::bytes && through_bytes) push(node.next);
+            const bool takes = node.kind == Node::Kind::bytes || node.kind == Node::Kind::token;
+            if (takes && through_bytes) push(node.next);
             if (node.kind == Node::Kind::call && passes(node.other)) push(node.next);
         }
     }

@@ -7,14 +7,17 @@
 #include "slip/error.hpp"
 
 namespace slip {
+
+std::shared_ptr<const Grammar::State> grammar::state_of(std::string source, const Rules& rules) {
+    return std::make_shared<const Grammar::State>(
+        Grammar::State{std::move(source), std::make_shared<const Program>(compile(rules))});
+}
+
 namespace {
 
-constexpr std::size_t largest_source = std::size_t{1} << 16;
+using grammar::state_of;
 
-std::shared_ptr<const Grammar::State> state_of(std::string source, const grammar::Rules& rules) {
-    return std::make_shared<const Grammar::State>(Grammar::State{
-        std::move(source), std::make_shared<const grammar::Program>(grammar::compile(rules))});
-}
+constexpr std::size_t largest_source = std::size_t{1} << 16;
 
 void require_size(std::string_view text) {
     if (text.size() > largest_source) throw BadInput("the grammar has more than 65536 bytes");

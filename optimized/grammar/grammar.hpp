@@ -15,3 +15,10 @@ struct Grammar::State {
 };
 
 }  // namespace slip
+
+namespace slip::grammar {
+
+/// `source`: what the rules were made from. Throws as compile().
+std::shared_ptr<const Grammar::State> state_of(std::string source, const Rules& rules);
+
+}  // namespace slip::grammar

@@ -34,10 +34,11 @@ Expression space() { return rule("json-space"); }
 
 class Schemas {
 public:
-    explicit Schemas(const Json& root) : root_(root), rules_(json_rules()) {}
+    Schemas(const Json& root, std::string name)
+        : root_(root), name_(std::move(name)), rules_(json_rules()) {}
 
     Rules rules() {
-        rules_["root"] = rule(named("#"));
+        rules_[name_] = rule(named("#"));
         while (!open_.empty()) {
             const std::string reference = open_.back();
             open_.pop_back();
@@ -54,7 +55,7 @@ private:
     /// The rule of what a reference leads to, which is made once.
     std::string named(const std::string& reference) {
         const auto [found, fresh] =
-            names_.emplace(reference, "schema-" + std::to_string(names_.size()));
+            names_.emplace(reference, name_ + "-schema-" + std::to_string(names_.size()));
         if (fresh) open_.push_back(reference);
         return found->second;
     }
@@ -278,7 +279,7 @@ private:
     }
 
     std::string fresh_rule(Expression expression) {
-        const std::string name = "members-" + std::to_string(further_++);
+        const std::string name = name_ + "-members-" + std::to_string(further_++);
         rules_[name] = std::move(expression);
         return name;
     }
@@ -299,6 +300,7 @@ private:
     }
 
     const Json& root_;
+    const std::string name_;
     Rules rules_;
     std::map<std::string, std::string> names_;  // reference -> rule
     std::vector<std::string> open_;             // references without a rule yet
@@ -312,9 +314,9 @@ Rules json_rules() {
     return rules;
 }
 
-Rules rules_of_schema(std::string_view schema) {
+Rules rules_of_schema(std::string_view schema, const std::string& name) {
     importing::parse_json(schema, "the schema");  // names that stand twice, depth
-    return Schemas(Json::parse(schema)).rules();
+    return Schemas(Json::parse(schema), name).rules();
 }
 
 }  // namespace slip::grammar

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "slip/grammar.hpp"
 
@@ -65,6 +66,7 @@ void Matcher::follow(Place place, Known& state) {
         const Node& node = program_->nodes[number];
         switch (node.kind) {
             case Node::Kind::bytes:
+            case Node::Kind::token:
                 state.places.push_back({number, stack});
                 break;
             case Node::Kind::split:
@@ -106,13 +108,32 @@ Matcher::State Matcher::after(State state, std::uint8_t byte) {
     Known next;
     for (const Place& place : states_[state].places) {
         const Node& node = program_->nodes[place.node];
-        if (byte < node.low || byte > node.high) continue;
+        if (node.kind != Node::Kind::bytes || byte < node.low || byte > node.high) continue;
         follow({node.next, place.stack}, next);
         if (next.places.size() > 16 * most_places) refuse();
     }
     const State number = numbered(std::move(next));
     transitions_.emplace(key, number);
     return number;
+}
+
+Matcher::State Matcher::after_token(State state, TokenId id) {
+    Known next;
+    for (const Place& place : states_[state].places) {
+        const Node& node = program_->nodes[place.node];
+        if (node.kind != Node::Kind::token || std::cmp_not_equal(node.other, id)) continue;
+        follow({node.next, place.stack}, next);
+    }
+    return numbered(std::move(next));
+}
+
+std::vector<TokenId> Matcher::tokens(State state) const {
+    std::vector<TokenId> ids;
+    for (const Place& place : states_[state].places) {
+        const Node& node = program_->nodes[place.node];
+        if (node.kind == Node::Kind::token) ids.push_back(static_cast<TokenId>(node.other));
+    }
+    return ids;
 }
 
 /// Of the stacks, only those of the state are kept; frames lie above those that they return to.

@@ -15,8 +15,9 @@
 namespace slip::grammar {
 
 /// Follows all derivations of a text at once. What a text leads to is a state: the places in the
-/// program where a byte may come, each with its stack of calls. States and stacks are kept, each
-/// once, so that a text that comes back to a state costs one look-up per byte.
+/// program where a byte or a special token may come, each with its stack of calls. States and
+/// stacks are kept, each once, so that a text that comes back to a state costs one look-up per
+/// byte.
 class Matcher {
 public:
     using State = std::uint32_t;
@@ -28,9 +29,13 @@ public:
     State begin() const { return begin_; }
     /// Throws BadInput if the grammar is so ambiguous that there are too many derivations.
     State after(State state, std::uint8_t byte);
+    /// The same for a special token, which no byte stands for.
+    State after_token(State state, TokenId id);
+    /// The special tokens that may come.
+    std::vector<TokenId> tokens(State state) const;
     /// Whether the text may end here.
     bool accepts(State state) const { return states_[state].accepts; }
-    /// Whether a byte may come.
+    /// Whether a byte or a special token may come.
     bool goes_on(State state) const { return !states_[state].places.empty(); }
 
     /// Whether so much is kept that forget_but() is due.
@@ -39,7 +44,7 @@ public:
     State forget_but(State state);
 
 private:
-    /// A node that takes a byte, and the stack below.
+    /// A node that takes a byte or a token, and the stack below.
     struct Place {
         std::uint32_t node, stack;
         auto operator<=>(const Place&) const = default;

@@ -13,6 +13,7 @@ namespace slip::grammar {
 struct Node {
     enum class Kind : std::uint8_t {
         bytes,  ///< a byte from `low` to `high`, then `next`
+        token,  ///< the special token `other`, then `next`
         split,  ///< `next` or `other`
         call,   ///< the rule that begins at `other`, then `next`
         end,    ///< of a rule

@@ -9,10 +9,12 @@
 #include <utility>
 #include <vector>
 
+#include "slip/types.hpp"
+
 namespace slip::grammar {
 
 struct Expression {
-    enum class Kind { bytes, characters, rule, sequence, choice, repeat };
+    enum class Kind { bytes, characters, token, rule, sequence, choice, repeat };
     static constexpr std::size_t unlimited = std::numeric_limits<std::size_t>::max();
 
     Kind kind = Kind::sequence;
@@ -22,9 +24,15 @@ struct Expression {
     std::vector<Expression> parts = {};  // of sequence and choice; one of repeat
     std::size_t least = 0;               // of repeat
     std::size_t most = unlimited;
+    TokenId id = 0;  // of token: a special one, which no byte stands for
 };
 
 inline Expression bytes(std::string text) { return {Expression::Kind::bytes, std::move(text)}; }
+inline Expression token(TokenId id) {
+    Expression one{Expression::Kind::token};
+    one.id = id;
+    return one;
+}
 inline Expression rule(std::string name) { return {Expression::Kind::rule, std::move(name)}; }
 inline Expression sequence(std::vector<Expression> parts) {
     return {Expression::Kind::sequence, {}, {}, std::move(parts)};
@@ -42,8 +50,9 @@ using Rules = std::map<std::string, Expression>;
 
 /// Reads llama.cpp's notation. Throws BadInput, naming line and column.
 Rules parse_gbnf(std::string_view text);
-/// As Grammar::from_json_schema().
-Rules rules_of_schema(std::string_view schema);
+/// As Grammar::from_json_schema(); the texts are those of `name`, with which the names of all rules
+/// begin that the schema brings.
+Rules rules_of_schema(std::string_view schema, const std::string& name = "root");
 /// What every grammar of JSON has: json-value, json-object, json-string, ...
 Rules json_rules();
 

@@ -85,6 +85,9 @@ std::span<const std::uint64_t> Constraint::allowed() {
     if (known != masks_.end() && !without_space_) return known->second;
     if (masks_.size() == most_masks) masks_.clear();
     auto words = vocabulary_->allowed(matcher_, state_, without_space_);
+    for (const TokenId id : matcher_.tokens(state_)) {
+        words[static_cast<std::size_t>(id) / 64] |= std::uint64_t{1} << (id % 64);
+    }
     for (const TokenId id : ends_) {
         const std::uint64_t bit = std::uint64_t{1} << (id % 64);
         words[static_cast<std::size_t>(id) / 64] &= ~bit;
@@ -98,6 +101,10 @@ std::span<const std::uint64_t> Constraint::allowed() {
 
 void Constraint::take(TokenId id) {
     std::string_view bytes = vocabulary_->bytes(id);
+    if (bytes.empty()) {  // a special token
+        state_ = matcher_.after_token(state_, id);
+        return;
+    }
     if (std::exchange(without_space_, false)) {
         masks_.clear();
         if (bytes.starts_with(' ')) bytes.remove_prefix(1);

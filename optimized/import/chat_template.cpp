@@ -7,146 +7,84 @@
 #include "optimized/base/files.hpp"
 #include "optimized/import/gguf_model.hpp"
 #include "optimized/import/json.hpp"
-#include "optimized/import/utf8.hpp"
 
 namespace slip::importing {
 namespace {
 
 using nlohmann::json;
 
-/// Writes marks and texts, and joins neighbouring texts, which are tokenised together.
-class Writer {
-public:
-    explicit Writer(const Tokenizer& tokenizer) : tokenizer_(tokenizer) {}
-
-    Writer& mark(std::string_view written) {
-        const auto marker = tokenizer_.marker(written);
-        if (!marker) {
-            throw BadInput("the tokenizer has no token " + json(std::string(written)).dump() +
-                           ", which the chat format needs");
-        }
-        if (marker->strips_left) text_.resize(text_.size() - trailing_white_space(text_));
-        flush();
-        ids_.push_back(marker->id);
-        strips_ = marker->strips_right;
-        return *this;
-    }
-    /// A mark where the tokenizer has one, otherwise text.
-    Writer& mark_or_text(std::string_view written) {
-        return tokenizer_.marker(written) ? mark(written) : text(written);
-    }
-    Writer& text(std::string_view part) {
-        text_ += part;
-        return *this;
-    }
-    std::vector<TokenId> finish() {
-        flush();
-        return std::move(ids_);
-    }
-
-private:
-    void flush() {
-        std::string_view rest = text_;
-        if (strips_) rest.remove_prefix(leading_white_space(rest));
-        const std::vector<TokenId> ids = tokenizer_.encode(rest);
-        ids_.insert(ids_.end(), ids.begin(), ids.end());
-        text_.clear();
-    }
-
-    const Tokenizer& tokenizer_;
-    std::vector<TokenId> ids_;
-    std::string text_;
-    bool strips_ = false;  // the last mark takes the white space after it
-};
-
-std::string_view trimmed(std::string_view text) {
-    text.remove_prefix(leading_white_space(text));
-    text.remove_suffix(trailing_white_space(text));
-    return text;
-}
-
 /// For formats without a place for the system's message: it begins the user's first one.
 std::vector<Turn> with_system_in_user(std::span<const Turn> turns) {
     std::vector<Turn> rest(turns.begin(), turns.end());
-    if (rest.size() > 1 && rest.front().first == "system") {
-        rest[1].second = rest[0].second + "\n\n" + rest[1].second;
+    if (rest.size() > 1 && rest.front().role == "system") {
+        rest[1].text = rest[0].text + "\n\n" + rest[1].text;
         rest.erase(rest.begin());
     }
     return rest;
 }
 
-/// For formats in which user and assistant take turns: neighbours of one of them are one turn.
-std::vector<Turn> joined(std::span<const Turn> turns) {
-    std::vector<Turn> result;
+void write_chatml(ChatWriter& writer, std::span<const Turn> turns) {
     for (const Turn& turn : turns) {
-        if (!result.empty() && result.back().first == turn.first) {
-            result.back().second += "\n\n" + turn.second;
-        } else {
-            result.push_back(turn);
-        }
-    }
-    return result;
-}
-
-void write_chatml(Writer& writer, std::span<const Turn> turns) {
-    for (const auto& [role, text] : turns) {
-        writer.mark("<|im_start|>").text(role + "\n" + text).mark("<|im_end|>").text("\n");
+        writer.mark("<|im_start|>")
+            .text(turn.role + "\n" + turn.text)
+            .mark("<|im_end|>")
+            .text("\n");
     }
     writer.mark("<|im_start|>").text("assistant\n");
 }
 
-void write_gemma(Writer& writer, std::span<const Turn> turns) {
+void write_gemma(ChatWriter& writer, std::span<const Turn> turns) {
     writer.mark("<bos>");
-    for (const auto& [role, text] : with_system_in_user(turns)) {
-        writer.mark("<start_of_turn>").text(role == "assistant" ? "model\n" : "user\n");
-        writer.text(trimmed(text)).mark("<end_of_turn>").text("\n");
+    for (const Turn& turn : with_system_in_user(turns)) {
+        writer.mark("<start_of_turn>").text(turn.role == "assistant" ? "model\n" : "user\n");
+        writer.text(trimmed(turn.text)).mark("<end_of_turn>").text("\n");
     }
     writer.mark("<start_of_turn>").text("model\n");
 }
 
-void write_llama2(Writer& writer, std::span<const Turn> turns) {
+void write_llama2(ChatWriter& writer, std::span<const Turn> turns) {
     std::string system;
-    for (const auto& [role, text] : turns) {
-        if (role == "system") {
-            system = "<<SYS>>\n" + text + "\n<</SYS>>\n\n";
-        } else if (role == "user") {
-            writer.mark("<s>").text("[INST] " + std::exchange(system, "")).text(trimmed(text));
+    for (const Turn& turn : turns) {
+        if (turn.role == "system") {
+            system = "<<SYS>>\n" + turn.text + "\n<</SYS>>\n\n";
+        } else if (turn.role == "user") {
+            writer.mark("<s>").text("[INST] " + std::exchange(system, "")).text(trimmed(turn.text));
             writer.text(" [/INST]");
         } else {
-            writer.text(" ").text(trimmed(text)).text(" ").mark("</s>");
+            writer.text(" ").text(trimmed(turn.text)).text(" ").mark("</s>");
         }
     }
 }
 
-void write_llama3(Writer& writer, std::span<const Turn> turns) {
+void write_llama3(ChatWriter& writer, std::span<const Turn> turns) {
     const auto head = [&](std::string_view role) {
         writer.mark("<|start_header_id|>").text(role).mark("<|end_header_id|>").text("\n\n");
     };
     writer.mark("<|begin_of_text|>");
-    for (const auto& [role, text] : turns) {
-        head(role);
-        writer.text(trimmed(text)).mark("<|eot_id|>");
+    for (const Turn& turn : turns) {
+        head(turn.role);
+        writer.text(trimmed(turn.text)).mark("<|eot_id|>");
     }
     head("assistant");
 }
 
 /// Newer tokenizers have marks around instructions, without spaces; the first ones had text.
-void write_mistral(Writer& writer, std::span<const Turn> turns, bool marks) {
+void write_mistral(ChatWriter& writer, std::span<const Turn> turns, bool marks) {
     const char* space = marks ? "" : " ";
     writer.mark("<s>");
-    for (const auto& [role, text] : with_system_in_user(turns)) {
-        if (role == "user") {
-            writer.mark_or_text("[INST]").text(space).text(text).text(space);
+    for (const Turn& turn : with_system_in_user(turns)) {
+        if (turn.role == "user") {
+            writer.mark_or_text("[INST]").text(space).text(turn.text).text(space);
             writer.mark_or_text("[/INST]");
         } else {
-            writer.text(text).mark("</s>");
+            writer.text(turn.text).mark("</s>");
         }
     }
 }
 
-void write_phi3(Writer& writer, std::span<const Turn> turns) {
-    for (const auto& [role, text] : turns) {
-        writer.mark("<|" + role + "|>").text("\n" + text).mark("<|end|>").text("\n");
+void write_phi3(ChatWriter& writer, std::span<const Turn> turns) {
+    for (const Turn& turn : turns) {
+        writer.mark("<|" + turn.role + "|>").text("\n" + turn.text).mark("<|end|>").text("\n");
     }
     writer.mark("<|assistant|>").text("\n");
 }
@@ -182,8 +120,23 @@ const Format& format_named(std::string_view name) {
 constexpr const char* template_file = "chat_template.jinja";
 constexpr const char* configuration_file = "tokenizer_config.json";
 
-/// The template, or an empty text.
-std::string template_of(const std::filesystem::path& model) {
+}  // namespace
+
+std::vector<std::string> chat_formats() {
+    std::vector<std::string> names;
+    for (const Format& format : formats()) names.emplace_back(format.name);
+    return names;
+}
+
+std::vector<std::filesystem::path> chat_template_files(const std::filesystem::path& directory) {
+    std::vector<std::filesystem::path> files;
+    for (const char* name : {template_file, configuration_file}) {
+        if (std::filesystem::exists(directory / name)) files.push_back(directory / name);
+    }
+    return files;
+}
+
+std::string chat_template_of(const std::filesystem::path& model) {
     if (model.extension() == ".gguf") {
         const base::MappedFile file(model);
         return gguf_chat_template(parse_gguf(file.bytes(), model));
@@ -206,24 +159,8 @@ std::string template_of(const std::filesystem::path& model) {
     return all;
 }
 
-}  // namespace
-
-std::vector<std::string> chat_formats() {
-    std::vector<std::string> names;
-    for (const Format& format : formats()) names.emplace_back(format.name);
-    return names;
-}
-
-std::vector<std::filesystem::path> chat_template_files(const std::filesystem::path& directory) {
-    std::vector<std::filesystem::path> files;
-    for (const char* name : {template_file, configuration_file}) {
-        if (std::filesystem::exists(directory / name)) files.push_back(directory / name);
-    }
-    return files;
-}
-
 std::optional<std::string> chat_format_of(const std::filesystem::path& model) {
-    const std::string text = template_of(model);
+    const std::string text = chat_template_of(model);
     for (const Format& format : formats()) {
         const bool shown = std::all_of(format.signs.begin(), format.signs.end(), [&](auto* sign) {
             return text.find(sign) != std::string::npos;
@@ -236,7 +173,7 @@ std::optional<std::string> chat_format_of(const std::filesystem::path& model) {
 std::vector<TokenId> encode_chat(const Tokenizer& tokenizer, std::string_view format,
                                  std::span<const Turn> turns) {
     const std::string name = format_named(format).name;
-    Writer writer(tokenizer);
+    ChatWriter writer(tokenizer);
     if (name == "chatml") write_chatml(writer, turns);
     if (name == "gemma") write_gemma(writer, joined(turns));
     if (name == "llama2") write_llama2(writer, joined(turns));

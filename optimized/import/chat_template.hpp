@@ -6,15 +6,12 @@
 #include <span>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
+#include "optimized/import/chat_writer.hpp"
 #include "optimized/import/tokenizer.hpp"
 
 namespace slip::importing {
-
-/// Who speaks: "system", "user", "assistant"; and what.
-using Turn = std::pair<std::string, std::string>;
 
 /// Formats by name, in alphabetical order.
 std::vector<std::string> chat_formats();
@@ -26,6 +23,9 @@ std::vector<std::filesystem::path> chat_template_files(const std::filesystem::pa
 /// The format whose marks the chat template of a directory or a GGUF file shows; nothing if there
 /// is no template, or it shows none. Throws BadInput, naming the file, for JSON that is malformed.
 std::optional<std::string> chat_format_of(const std::filesystem::path& model);
+
+/// The text of that template; empty if there is none. Throws as chat_format_of().
+std::string chat_template_of(const std::filesystem::path& model);
 
 /// The ids of a conversation up to where the assistant's next answer begins. Marks are tokens,
 /// everything else is text. Throws BadInput, naming it, if the tokenizer lacks a mark, and for a

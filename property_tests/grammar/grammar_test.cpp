@@ -70,6 +70,8 @@ Ends ends_of(const Rules& rules, const Expression& expression, const std::string
                 if (letter >= from && letter <= to) return {begin + 1};
             }
             return {};
+        case Kind::token:  // is no text
+            return {};
         case Kind::rule:
             return ends_of(rules, rules.at(expression.text), text, begin);
         case Kind::sequence:
