@@ -125,6 +125,31 @@ Json chunk_of(const AnswerHead& head, const Json& choice, bool usage_follows) {
     return json;
 }
 
+/// SERVE-17.
+Json call_of(const ToolCall& call) {
+    return {{"id", call.id},
+            {"type", "function"},
+            {"function", {{"name", call.name}, {"arguments", call.arguments}}}};
+}
+
+Json message_of(const AnswerPart& part) {
+    Json message = {{"role", "assistant"}, {"content", part.text}, {"refusal", nullptr}};
+    if (part.calls.empty()) return message;
+    if (part.text.empty()) message["content"] = nullptr;
+    Json& calls = message["tool_calls"] = Json::array();
+    for (const CallPart& each : part.calls) calls.push_back(call_of(each.call));
+    return message;
+}
+
+/// The first part of a call has its id and name.
+Json delta_of(const CallPart& part) {
+    Json entry = part.call.id.empty() ? Json{{"function", {{"arguments", part.call.arguments}}}}
+                                      : call_of(part.call);
+    Json call = {{"index", part.index}};
+    call.update(entry);
+    return {{"tool_calls", Json::array({call})}};
+}
+
 const char* text_name(const AnswerHead& head) { return head.chat ? "delta" : "text"; }
 
 }  // namespace
@@ -133,10 +158,10 @@ std::string whole_answer(const AnswerHead& head, std::span<const WholeChoice> ch
                          const AnswerEnd& end) {
     Json json = frame(head, false);
     for (const auto& [part, finish_reason] : choices) {
-        const Json message = {{"role", "assistant"}, {"content", part.text}, {"refusal", nullptr}};
-        json["choices"].push_back(choice_of(
-            part.index, head.chat ? "message" : "text", head.chat ? message : Json(part.text),
-            log_probabilities(head.chat, part.choices), finish_reason));
+        json["choices"].push_back(choice_of(part.index, head.chat ? "message" : "text",
+                                            head.chat ? message_of(part) : Json(part.text),
+                                            log_probabilities(head.chat, part.choices),
+                                            finish_reason));
     }
     json["usage"] = usage_of(end.receipt);
     if (end.facts) json["slip"] = slip_of(*end.facts, end.receipt);
@@ -145,16 +170,22 @@ std::string whole_answer(const AnswerHead& head, std::span<const WholeChoice> ch
 
 std::string first_event(const AnswerHead& head, std::size_t index, bool usage_follows) {
     if (!head.chat) return {};
-    const Json delta = {{"role", "assistant"}, {"content", ""}};
+    const Json delta = {{"role", "assistant"}, {"content", head.calls ? Json() : Json("")}};
     return event(chunk_of(head, choice_of(index, "delta", delta, nullptr, nullptr), usage_follows));
 }
 
 std::string text_event(const AnswerHead& head, const AnswerPart& part, bool usage_follows) {
+    const auto chunk = [&](const Json& text, const Json& log_probs) {
+        return event(chunk_of(
+            head, choice_of(part.index, text_name(head), text, log_probs, nullptr), usage_follows));
+    };
     const Json text = head.chat ? Json{{"content", part.text}} : Json(part.text);
-    return event(chunk_of(head,
-                          choice_of(part.index, text_name(head), text,
-                                    log_probabilities(head.chat, part.choices), nullptr),
-                          usage_follows));
+    std::string events;
+    if (!part.text.empty() || part.calls.empty()) {
+        events = chunk(text, log_probabilities(head.chat, part.choices));
+    }
+    for (const CallPart& call : part.calls) events += chunk(delta_of(call), nullptr);
+    return events;
 }
 
 std::string last_event(const AnswerHead& head, std::size_t index, const std::string& finish_reason,

@@ -11,12 +11,14 @@
 
 #include "programs/endpoint/parsing/request.hpp"
 #include "slip/scheduler.hpp"
+#include "slip/tools.hpp"
 
 namespace slip::endpoint {
 
 /// What all parts of one answer have in common.
 struct AnswerHead {
     bool chat = false;
+    bool calls = false;        ///< it may call functions
     std::string id;            ///< "cmpl-" or "chatcmpl-" and random digits
     std::int64_t created = 0;  ///< seconds since 1970
     std::string model;
@@ -44,11 +46,18 @@ struct TokenChoice {
     std::size_t offset = 0;  ///< whole characters that stand before it, of the prompt too
 };
 
+/// A call, or more of the arguments of one (SERVE-17).
+struct CallPart {
+    std::size_t index = 0;  ///< of the call in its choice
+    ToolCall call;          ///< the first part has id and name, the others arguments alone
+};
+
 /// A part of the text of one choice.
 struct AnswerPart {
     std::size_t index = 0;  ///< of the choice
     std::string text;
     std::optional<std::vector<TokenChoice>> choices;  ///< of its tokens; none: not shown
+    std::vector<CallPart> calls = {};                 ///< behind the text
 };
 
 /// How a whole answer ended.
@@ -60,7 +69,7 @@ struct AnswerEnd {
 /// A choice as a whole.
 struct WholeChoice {
     AnswerPart part;
-    std::string finish_reason;  ///< "stop" or "length"
+    std::string finish_reason;  ///< "stop", "length" or "tool_calls"
 };
 
 /// The body of an answer that is not streamed. The choices are in the order of their index.
@@ -69,6 +78,7 @@ std::string whole_answer(const AnswerHead& head, std::span<const WholeChoice> ch
 
 /// Events of a stream, "data: " and the empty line included. The first of a choice:
 std::string first_event(const AnswerHead& head, std::size_t index, bool usage_follows);
+/// Its text, if it has some, and its calls.
 std::string text_event(const AnswerHead& head, const AnswerPart& part, bool usage_follows);
 /// The chunk with a choice's finish reason. With `end` it is the last one: then come the usage, if
 /// it was asked for, and [DONE].

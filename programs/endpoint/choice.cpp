@@ -6,6 +6,7 @@
 
 #include "optimized/graph/sampler.hpp"
 #include "optimized/import/utf8.hpp"
+#include "programs/endpoint/random_id.hpp"
 
 namespace slip::endpoint {
 namespace {
@@ -39,6 +40,11 @@ std::vector<TokenId> likeliest_of(std::span<const double> values, std::size_t co
     return ids;
 }
 
+/// Of a call, as OpenAI has it or of the length that the model's template wants.
+std::string call_id(std::size_t length) {
+    return length == 0 ? random_id("call_") : random_id("").substr(0, length);
+}
+
 }  // namespace
 
 Token TokenPlaces::token(TokenId id) const {
@@ -67,6 +73,7 @@ Choice::Choice(const LanguageModel& model, std::size_t index, std::span<const To
       shown_(shown),
       text_(model, prompt, std::move(stops)),
       places_(model) {
+    if (shown_.calls) calls_.emplace(*shown_.calls);
     if (shown_.echo && shown_.likeliest) {
         echo_.emplace(model, std::span<const TokenId>());
         const TokenId first = prompt.front();
@@ -86,10 +93,18 @@ std::optional<AnswerPart> Choice::on_prompt(TokenId id, std::span<const float> l
 
 std::optional<AnswerPart> Choice::on_token(TokenId id, std::span<const float> logits) {
     if (shown_.likeliest) describe(id, logits);
-    return shown_with(text_.push(id));
+    if (!calls_) return shown_with(text_.push(id));
+    calls_->on_token(id);
+    return shown_with(calls_->push(text_.push(id)));
 }
 
 std::optional<AnswerPart> Choice::finish() {
+    if (calls_) {
+        auto parts = calls_->push(text_.finish());
+        const auto rest = calls_->finish();
+        parts.insert(parts.end(), rest.begin(), rest.end());
+        return shown_with(std::move(parts));
+    }
     auto last = shown_with(text_.finish());
     if (!last && !choices_.empty()) last.emplace(AnswerPart{index_, "", std::move(choices_)});
     return last;
@@ -111,6 +126,24 @@ void Choice::describe(TokenId id, std::span<const float> logits) {
     }
     choice.offset = places_.take(id);
     choices_.push_back(std::move(choice));
+}
+
+/// SERVE-17. Text comes before calls.
+std::optional<AnswerPart> Choice::shown_with(std::vector<CallReader::Part> parts) {
+    using Kind = CallReader::Part::Kind;
+    if (parts.empty()) return std::nullopt;
+    AnswerPart shown{index_, "", std::nullopt};
+    for (CallReader::Part& part : parts) {
+        if (part.kind == Kind::text) {
+            shown.text += part.text;
+        } else if (part.kind == Kind::call) {
+            shown.calls.push_back(
+                {call_count_++, {call_id(shown_.calls->id_length), std::move(part.text), ""}});
+        } else {
+            shown.calls.push_back({call_count_ - 1, {"", "", std::move(part.text)}});
+        }
+    }
+    return shown;
 }
 
 std::optional<AnswerPart> Choice::shown_with(std::string text) {

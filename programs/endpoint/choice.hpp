@@ -9,6 +9,7 @@
 
 #include "programs/endpoint/answers.hpp"
 #include "slip/text_stream.hpp"
+#include "slip/tools.hpp"
 
 namespace slip::endpoint {
 
@@ -37,6 +38,7 @@ public:
         bool echo = false;                     ///< the prompt
         std::optional<std::size_t> likeliest;  ///< in each place; none: no log-probabilities
         bool unlikely = false;                 ///< those of unlikely tokens too (SERVE-10)
+        std::optional<CallSyntax> calls = {};  ///< how the answer calls functions, if it may
     };
 
     Choice(const LanguageModel& model, std::size_t index, std::span<const TokenId> prompt,
@@ -51,16 +53,21 @@ public:
     std::optional<AnswerPart> finish();
     /// Whether a stop text has come.
     bool stopped() const { return text_.stopped(); }
+    /// Whether the text has called functions, and the last call is complete (SERVE-17).
+    bool has_called() const { return calls_ && calls_->complete(); }
 
 private:
     void describe(TokenId id, std::span<const float> logits);
     std::optional<AnswerPart> shown_with(std::string text);
+    std::optional<AnswerPart> shown_with(std::vector<CallReader::Part> parts);
 
     const LanguageModel& model_;
     const std::size_t index_;
     const Shown shown_;
     TextStream text_;
     std::optional<TextStream> echo_;
+    std::optional<CallReader> calls_;
+    std::size_t call_count_ = 0;
     TokenPlaces places_;
     std::string unsent_;                // of the prompt
     std::vector<TokenChoice> choices_;  // that were not shown yet

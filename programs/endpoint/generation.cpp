@@ -67,7 +67,8 @@ Generation::Generation(const Shared& shared, AnswerHead head, const GenerationOr
       head_(std::move(head)),
       stream_(order.stream),
       include_usage_(order.include_usage),
-      shown_{order.echo, order.log_probabilities, shared.unlikely_log_probabilities},
+      shown_{order.echo, order.log_probabilities, shared.unlikely_log_probabilities,
+             head_.calls ? shared.chat->call_syntax() : std::nullopt},
       per_prompt_(order.choices),
       reply_(std::move(reply)),
       prompts_(std::move(prompts)),
@@ -155,6 +156,13 @@ void Generation::show(std::optional<AnswerPart> part) {
     if (stream_) return send_events(part->index, text_event(head_, *part, include_usage_));
     AnswerPart& whole = whole_[part->index].part;
     whole.text += part->text;
+    for (CallPart& call : part->calls) {
+        if (!call.call.id.empty()) {
+            whole.calls.push_back(std::move(call));
+        } else {
+            whole.calls.back().call.arguments += call.call.arguments;
+        }
+    }
     if (!part->choices) return;
     whole.choices->insert(whole.choices->end(), std::make_move_iterator(part->choices->begin()),
                           std::make_move_iterator(part->choices->end()));
@@ -188,7 +196,8 @@ void Generation::on_end(std::size_t index, const GenerationEnd& end) {
     if (gone_) return;  // the reply closes the connection, or has had an error
     if (end.reason == Reason::failed || end.reason == Reason::cancelled) return fail(error_of(end));
     show(texts_[index].finish());
-    whole_[index].finish_reason = end.reason == Reason::length ? "length" : "stop";
+    const char* const complete = texts_[index].has_called() ? "tool_calls" : "stop";
+    whole_[index].finish_reason = end.reason == Reason::length ? "length" : complete;
     const AnswerEnd all{receipt_, shared_.facts};
     if (stream_) {
         send_events(index, last_event(head_, index, whole_[index].finish_reason,

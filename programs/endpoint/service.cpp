@@ -1,13 +1,14 @@
 #include "programs/endpoint/service.hpp"
 
 #include <cxxabi.h>
-#include <sys/random.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <ctime>
 #include <typeinfo>
 
+#include "programs/endpoint/calling.hpp"
+#include "programs/endpoint/random_id.hpp"
 #include "slip/error.hpp"
 
 namespace slip::endpoint {
@@ -50,18 +51,6 @@ std::size_t most_prompt_bytes(const LanguageModel& model) {
     }
     // The first token of a text may be shown without the blank before it.
     return model.max_positions() * (longest + 1) * bytes_normalised_to_one;
-}
-
-std::string random_id(const char* prefix) {
-    std::array<unsigned char, 12> bytes{};
-    if (::getrandom(bytes.data(), bytes.size(), 0) != static_cast<ssize_t>(bytes.size())) {
-        throw InternalError("the system gives no random bytes");
-    }
-    std::string id = prefix;
-    for (const unsigned char byte : bytes) {
-        id.append(1, "0123456789abcdef"[byte >> 4]).append(1, "0123456789abcdef"[byte & 15U]);
-    }
-    return id;
 }
 
 /// The type of what was thrown. Its text may hold a prompt (THREAT-3).
@@ -431,6 +420,7 @@ void Service::require_supported(const GenerationOrder& order, bool chat) const {
         refuse("logit_bias", "'logit_bias': the model has no such token", "");
     }
     if (chat) require_chat();
+    if (chat) require_calls_supported(order, *shared_.chat, options_.grammars);
 }
 
 void Service::require_chat() const {
@@ -450,7 +440,8 @@ void Service::require_opened() const {
 /// SERVE-8: before a text is tokenised, which takes longer than to read it.
 void Service::require_short(const GenerationOrder& order) const {
     std::size_t bytes = 0;
-    for (const ChatMessage& message : order.messages) bytes += message.text.size();
+    for (const ChatMessage& message : order.messages) bytes += bytes_of(message);
+    if (order.calls) bytes += bytes_of(*order.calls);
     for (const Prompt& prompt : order.prompts) {
         const auto* const text = std::get_if<std::string>(&prompt);
         if (text != nullptr) bytes = std::max(bytes, text->size());
@@ -465,7 +456,10 @@ void Service::require_short(const GenerationOrder& order) const {
 
 std::vector<std::vector<TokenId>> Service::prompts_of(const GenerationOrder& order,
                                                       bool chat) const {
-    if (chat) return {shared_.chat->encode(order.messages)};
+    if (chat) {
+        const auto tools = order.calls ? order.calls->tools : std::vector<Tool>();
+        return {shared_.chat->encode(order.messages, tools)};
+    }
     std::vector<std::vector<TokenId>> prompts;
     for (const Prompt& prompt : order.prompts) {
         const auto* const ids = std::get_if<std::vector<TokenId>>(&prompt);
@@ -523,7 +517,8 @@ std::vector<GenerationRequest> Service::requests_of(const GenerationOrder& order
 void Service::submit(const GenerationOrder& order, bool chat,
                      std::vector<std::vector<TokenId>> prompts, const std::string& tenant,
                      const std::shared_ptr<ToldReply>& reply) {
-    const AnswerHead head{chat, random_id(chat ? "chatcmpl-" : "cmpl-"), std::time(nullptr),
+    const bool calls = order.calls && order.calls->calling != Calling::never;
+    const AnswerHead head{chat, calls, random_id(chat ? "chatcmpl-" : "cmpl-"), std::time(nullptr),
                           options_.model};
     auto requests = requests_of(order, chat, prompts, tenant);
     const auto answer =
@@ -542,8 +537,9 @@ void Service::submit(const GenerationOrder& order, bool chat,
 void Service::generate(const HttpRequest& request, bool chat,
                        const std::shared_ptr<ToldReply>& reply) {
     require_opened();
-    const GenerationOrder order = chat ? parse_chat(request.body) : parse_completion(request.body);
+    GenerationOrder order = chat ? parse_chat(request.body) : parse_completion(request.body);
     require_supported(order, chat);
+    if (order.calls) constrain_calls(order, *shared_.chat, options_.grammars);
     require_short(order);
     try {
         submit(order, chat, prompts_of(order, chat), tenant_of(request), reply);

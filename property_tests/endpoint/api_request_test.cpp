@@ -142,8 +142,8 @@ TEST(ApiRequest, SERVE_5_the_field_that_is_wrong_is_named) {
     EXPECT_EQ(chat(R"([{"role": "user", "content": [{"type": "text", "text": "a"},
                        {"type": "image_url", "image_url": {}}]}])"),
               "messages[0].content[1].type");
-    EXPECT_EQ(chat(R"([{"role": "tool", "content": "a"}])"), "messages[0].role");
-    EXPECT_EQ(chat(R"([{"role": "user", "content": "a"}], "tools": [{}])"), "tools");
+    EXPECT_EQ(chat(R"([{"role": "function", "content": "a"}])"), "messages[0].role");
+    EXPECT_EQ(chat(R"([{"role": "user", "content": "a"}], "functions": [{}])"), "functions");
     EXPECT_EQ(chat(R"([{"role": "user", "content": "a"}], "unheard_of": 1)"), "unheard_of");
     EXPECT_EQ(refused_field([] { parse_completion("{}"); }), "model");
     EXPECT_EQ(refused_field([] { parse_completion("[]"); }), "");

@@ -20,7 +20,18 @@ void check_order(const GenerationOrder& order, std::size_t size) {
            "too many choices");
     for (const std::string& stop : order.stops) expect(!stop.empty(), "an empty stop");
     std::size_t held = order.model.size();
-    for (const ChatMessage& message : order.messages) held += message.text.size();
+    for (const ChatMessage& message : order.messages) {
+        held += message.text.size() + message.call_id.size();
+        expect(message.calls.empty() || message.role == ChatMessage::Role::assistant,
+               "calls of somebody else than the assistant");
+        for (const ToolCall& call : message.calls) held += call.id.size() + call.arguments.size();
+    }
+    if (order.calls) {
+        expect(!order.calls->tools.empty(), "calls of no function");
+        for (const Tool& tool : order.calls->tools) {
+            expect(!tool.name.empty() && tool.name.size() <= 64, "a name that is none");
+        }
+    }
     expect(held <= size, "an order holds more than its request");
 }
 
@@ -38,6 +49,12 @@ std::vector<Bytes> seeds() {
             R"({"model":"m","messages":[{"role":"user","content":"x"}],"response_format":)"
             R"({"type":"json_schema","json_schema":{"schema":{"properties":{"a":)"
             R"({"type":"string","maxLength":3},"b":{"anyOf":[{"enum":[1]},{"$ref":"#"}]}}}}}})"),
+        bytes_of(
+            R"({"model":"m","messages":[{"role":"user","content":"x"},{"role":"assistant",)"
+            R"("tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},)"
+            R"({"role":"tool","tool_call_id":"c","content":"y"}],"tool_choice":"required","tools":)"
+            R"([{"type":"function","function":{"name":"f","strict":true,"parameters":)"
+            R"({"type":"object","properties":{"a":{"type":"integer"}}}}}]})"),
         bytes_of(R"({"model":"m","prompt":[1,2],"stream":true,"stream_options":{}})"),
         bytes_of(R"({"model":"m","messages":[{"role":"user","content":"x"}],"top_k":1})"),
         bytes_of(R"({"model":"m","messages":[{"role":"system","content":[{"type":"text",)"

@@ -220,7 +220,8 @@ def bad_orders():
                          [{"role": "assistant", "content": "x"}]],
             "messages[0]": [[1]],
             "messages[0].role": [[{}], *([{"role": role, "content": "x"}]
-                                         for role in ("tool", "function", "x", 1))],
+                                         for role in ("function", "x", 1))],
+            "messages[0].tool_call_id": [[{"role": "tool", "content": "x"}]],
             "messages[0].content": [[{"role": "user"}], [{"role": "user", "content": 1}],
                                     [{"role": "user", "content": None}]],
             "messages[0].content[0].type": [[{"role": "user", "content": [part]}] for part in (
@@ -232,7 +233,8 @@ def bad_orders():
         for value in values:
             yield field, "chat", order("chat", messages=value)
     for field, value in {
-            "tools": [{"type": "function"}], "tool_choice": "auto", "functions": [{}],
+            "tools": [{"type": "function", "function": {"name": "f"}}], "tool_choice": "auto",
+            "functions": [{}],
             "function_call": "auto", "parallel_tool_calls": 1, "modalities": ["audio"], "audio": {},
             "response_format": "json_object", "prediction": {}, "reasoning_effort": "low",
             "web_search_options": {}, "logprobs": True, "top_logprobs": 3, "prompt": "x",

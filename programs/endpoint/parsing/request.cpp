@@ -3,11 +3,11 @@
 #include <sys/random.h>
 
 #include <array>
-#include <cmath>
 #include <limits>
-#include <set>
 
 #include "optimized/import/json.hpp"
+#include "programs/endpoint/parsing/fields.hpp"
+#include "programs/endpoint/parsing/tools.hpp"
 #include "slip/error.hpp"
 
 namespace slip::endpoint {
@@ -15,104 +15,12 @@ namespace {
 
 using nlohmann::json;
 
-/// A field that this server does not support, and the value with which it changes nothing.
-struct Unsupported {
-    const char* name;
-    const char* neutral;  // JSON
-};
-
 constexpr std::array unsupported_in_completions{Unsupported{"suffix", "null"}};
-constexpr std::array unsupported_in_chats{Unsupported{"tools", "[]"},
-                                          Unsupported{"tool_choice", "\"none\""},
-                                          Unsupported{"functions", "[]"},
-                                          Unsupported{"function_call", "\"none\""},
-                                          Unsupported{"modalities", R"(["text"])"},
-                                          Unsupported{"audio", "null"},
-                                          Unsupported{"prediction", "null"},
-                                          Unsupported{"reasoning_effort", "null"},
-                                          Unsupported{"verbosity", "null"},
-                                          Unsupported{"web_search_options", "null"}};
-
-[[noreturn]] void refuse(const std::string& field, const std::string& what, const char* code = "") {
-    ApiError error(400, "'" + field + "': " + what);
-    error.param = field;
-    error.code = code;
-    throw error;
-}
-
-/// Reads the fields of one object. A field that is null counts as absent, as it does for OpenAI.
-class Fields {
-public:
-    /// `path` is where the object stands, as "messages[0]"; empty for the body itself.
-    Fields(const json& value, std::string path) : value_(value), path_(std::move(path)) {
-        if (value_.is_object()) return;
-        if (path_.empty()) throw ApiError(400, "the body: expected a JSON object");
-        refuse(path_, "expected an object");
-    }
-
-    std::string name(const std::string& field) const {
-        return path_.empty() ? field : path_ + '.' + field;
-    }
-    const json* find(const std::string& field) {
-        known_.insert(field);
-        const auto found = value_.find(field);
-        return found == value_.end() || found->is_null() ? nullptr : &*found;
-    }
-    const json& required(const std::string& field) {
-        const json* const found = find(field);
-        if (found == nullptr) refuse(name(field), "is missing");
-        return *found;
-    }
-    std::string text(const std::string& field) {
-        const json& found = required(field);
-        if (!found.is_string()) refuse(name(field), "expected a string");
-        return found.get<std::string>();
-    }
-    bool boolean(const std::string& field) {
-        const json* const found = find(field);
-        if (found == nullptr) return false;
-        if (!found->is_boolean()) refuse(name(field), "expected true or false");
-        return found->get<bool>();
-    }
-    double number(const std::string& field, double otherwise, double least, double most) {
-        const json* const found = find(field);
-        if (found == nullptr) return otherwise;
-        const double value = found->is_number() ? found->get<double>() : std::nan("");
-        if (value >= least && value <= most) return value;
-        refuse(name(field),
-               "expected a number from " + json(least).dump() + " to " + json(most).dump());
-    }
-    std::optional<std::size_t> integer(const std::string& field, std::size_t least,
-                                       std::size_t most) {
-        const json* const found = find(field);
-        if (found == nullptr) return std::nullopt;
-        const auto* const value = found->get_ptr<const json::number_unsigned_t*>();
-        if (value != nullptr && *value >= least && *value <= most) return *value;
-        refuse(name(field),
-               "expected an integer from " + std::to_string(least) + " to " + std::to_string(most));
-    }
-    template <std::size_t count>
-    void refuse_unsupported(const std::array<Unsupported, count>& fields) {
-        for (const Unsupported& field : fields) {
-            const json* const found = find(field.name);
-            if (found == nullptr || *found == json::parse(field.neutral)) continue;
-            refuse(name(field.name), "is not supported by this server", "unsupported_parameter");
-        }
-    }
-    /// What none of the calls above asked for.
-    void refuse_others() const {
-        for (const auto& [field, value] : value_.items()) {
-            if (!known_.contains(field)) {
-                refuse(name(field), "is not known to this server", "unknown_parameter");
-            }
-        }
-    }
-
-private:
-    const json& value_;
-    const std::string path_;
-    std::set<std::string> known_;
-};
+constexpr std::array unsupported_in_chats{
+    Unsupported{"functions", "[]"},           Unsupported{"function_call", "\"none\""},
+    Unsupported{"modalities", R"(["text"])"}, Unsupported{"audio", "null"},
+    Unsupported{"prediction", "null"},        Unsupported{"reasoning_effort", "null"},
+    Unsupported{"verbosity", "null"},         Unsupported{"web_search_options", "null"}};
 
 constexpr std::size_t largest_stop_bytes = 1024;
 constexpr std::size_t most_biases = 1024;
@@ -129,7 +37,7 @@ std::uint64_t random_seed() {
 std::uint64_t seed_of(Fields& fields) {
     const json* const found = fields.find("seed");
     if (found == nullptr) return random_seed();
-    if (!found->is_number_integer()) refuse("seed", "expected an integer of 64 bits");
+    if (!found->is_number_integer()) refuse_field("seed", "expected an integer of 64 bits");
     return found->is_number_unsigned() ? found->get<std::uint64_t>()
                                        : static_cast<std::uint64_t>(found->get<std::int64_t>());
 }
@@ -140,11 +48,11 @@ std::vector<std::pair<TokenId, double>> logit_bias_of(Fields& fields) {
     std::vector<std::pair<TokenId, double>> biases;
     if (found == nullptr) return biases;
     Fields entries(*found, "logit_bias");
-    if (found->size() > most_biases) refuse("logit_bias", "expected at most 1024 tokens");
+    if (found->size() > most_biases) refuse_field("logit_bias", "expected at most 1024 tokens");
     for (const auto& [name, value] : found->items()) {
         const bool digits = !name.empty() && name.size() <= 9 &&
                             name.find_first_not_of("0123456789") == std::string::npos;
-        if (!digits) refuse("logit_bias", "expected token ids as names");
+        if (!digits) refuse_field("logit_bias", "expected token ids as names");
         biases.emplace_back(static_cast<TokenId>(std::stoi(name)),
                             entries.number(name, 0, -100, 100));
     }
@@ -170,12 +78,12 @@ std::vector<std::string> stops_of(Fields& fields) {
     const json* const found = fields.find("stop");
     if (found == nullptr) return {};
     const json list = found->is_array() ? *found : json::array({*found});
-    if (list.size() > 4) refuse("stop", "expected at most 4 texts");
+    if (list.size() > 4) refuse_field("stop", "expected at most 4 texts");
     std::vector<std::string> stops;
     for (const json& stop : list) {
         const auto* const text = stop.get_ptr<const std::string*>();
         if (text == nullptr || text->empty() || text->size() > largest_stop_bytes) {
-            refuse("stop", "expected a text, or up to 4, of 1 to 1024 bytes each");
+            refuse_field("stop", "expected a text, or up to 4, of 1 to 1024 bytes each");
         }
         stops.push_back(*text);
     }
@@ -186,7 +94,7 @@ void read_stream(Fields& fields, GenerationOrder& order) {
     order.stream = fields.boolean("stream");
     const json* const options = fields.find("stream_options");
     if (options == nullptr) return;
-    if (!order.stream) refuse("stream_options", "has no meaning without \"stream\": true");
+    if (!order.stream) refuse_field("stream_options", "has no meaning without \"stream\": true");
     Fields inner(*options, "stream_options");
     order.include_usage = inner.boolean("include_usage");
     inner.refuse_unsupported(std::array{Unsupported{"include_obfuscation", "false"}});
@@ -199,7 +107,7 @@ Grammar grammar_of(const char* path, const Read& read) {
     try {
         return read();
     } catch (const BadInput& error) {
-        refuse(path, error.what());
+        refuse_field(path, error.what());
     }
 }
 
@@ -215,7 +123,7 @@ void read_grammar(Fields& fields, std::string_view body, GenerationOrder& order)
     if (found == nullptr) return;
     Fields format(*found, "response_format");
     const std::string type = format.text("type");
-    if (type != "text" && order.grammar) refuse("response_format", "contradicts 'grammar'");
+    if (type != "text" && order.grammar) refuse_field("response_format", "contradicts 'grammar'");
     if (type == "json_object") {
         order.grammar = Grammar::json_objects();
     } else if (type == "json_schema") {
@@ -232,7 +140,7 @@ void read_grammar(Fields& fields, std::string_view body, GenerationOrder& order)
                                    [&] { return Grammar::from_json_schema(schema); });
         order.grammar_field = "response_format";
     } else if (type != "text") {
-        refuse("response_format.type", "expected text, json_object or json_schema");
+        refuse_field("response_format.type", "expected text, json_object or json_schema");
     }
     format.refuse_others();
 }
@@ -268,7 +176,7 @@ std::vector<TokenId> token_ids(const json& list, const char* field, const char* 
     for (const json& id : list) {
         const auto* const value = id.get_ptr<const json::number_unsigned_t*>();
         if (value == nullptr || *value > std::numeric_limits<TokenId>::max()) {
-            refuse(field, expected);
+            refuse_field(field, expected);
         }
         ids.push_back(static_cast<TokenId>(*value));
     }
@@ -277,7 +185,7 @@ std::vector<TokenId> token_ids(const json& list, const char* field, const char* 
 
 std::vector<TokenId> prompt_ids(const json& list) {
     auto ids = token_ids(list, "prompt", "expected texts, or the token ids of some");
-    if (ids.empty()) refuse("prompt", "is empty: expected at least one token id");
+    if (ids.empty()) refuse_field("prompt", "is empty: expected at least one token id");
     return ids;
 }
 
@@ -285,7 +193,7 @@ std::vector<TokenId> prompt_ids(const json& list) {
 std::vector<Prompt> prompts_of(const json& prompt) {
     if (prompt.is_string()) return {prompt.get<std::string>()};
     if (!prompt.is_array() || prompt.empty()) {
-        refuse("prompt", "expected a text, a list of token ids, or a list of these");
+        refuse_field("prompt", "expected a text, a list of token ids, or a list of these");
     }
     if (prompt.front().is_number()) return {prompt_ids(prompt)};
     std::vector<Prompt> prompts;
@@ -293,7 +201,8 @@ std::vector<Prompt> prompts_of(const json& prompt) {
         if (each.is_string()) {
             prompts.emplace_back(each.get<std::string>());
         } else {
-            if (!each.is_array()) refuse("prompt", "expected texts, or the token ids of some");
+            if (!each.is_array())
+                refuse_field("prompt", "expected texts, or the token ids of some");
             prompts.emplace_back(prompt_ids(each));
         }
     }
@@ -304,19 +213,20 @@ ChatMessage::Role role_of(const std::string& role, const std::string& where) {
     if (role == "system" || role == "developer") return ChatMessage::Role::system;
     if (role == "user") return ChatMessage::Role::user;
     if (role == "assistant") return ChatMessage::Role::assistant;
-    refuse(where, "expected system, developer, user or assistant");
+    if (role == "tool") return ChatMessage::Role::tool;
+    refuse_field(where, "expected system, developer, user, assistant or tool");
 }
 
 /// A text, or a list of parts that are texts.
 std::string content_of(const json& content, const std::string& where) {
     if (content.is_string()) return content.get<std::string>();
-    if (!content.is_array()) refuse(where, "expected a text or a list of parts");
+    if (!content.is_array()) refuse_field(where, "expected a text or a list of parts");
     std::string text;
     for (std::size_t i = 0; i < content.size(); ++i) {
         Fields part(content[i], where + '[' + std::to_string(i) + ']');
         if (part.text("type") != "text") {
-            refuse(part.name("type"), "expected \"text\": this server reads texts only",
-                   "unsupported_parameter");
+            refuse_field(part.name("type"), "expected \"text\": this server reads texts only",
+                         "unsupported_parameter");
         }
         text += part.text("text");
         part.refuse_others();
@@ -325,17 +235,19 @@ std::string content_of(const json& content, const std::string& where) {
 }
 
 std::vector<ChatMessage> messages_of(const json& list) {
-    if (!list.is_array() || list.empty()) refuse("messages", "expected at least one message");
+    if (!list.is_array() || list.empty()) refuse_field("messages", "expected at least one message");
     std::vector<ChatMessage> messages;
     for (std::size_t i = 0; i < list.size(); ++i) {
         Fields message(list[i], "messages[" + std::to_string(i) + ']');
-        const ChatMessage::Role role = role_of(message.text("role"), message.name("role"));
-        messages.push_back(
-            {role, content_of(message.required("content"), message.name("content"))});
+        ChatMessage& read = messages.emplace_back();
+        read.role = role_of(message.text("role"), message.name("role"));
+        read_calls(message, read);
+        if (read.calls.empty() || message.find("content") != nullptr) {
+            read.text = content_of(message.required("content"), message.name("content"));
+        }
         message.refuse_unsupported(
             std::array{Unsupported{"name", "null"}, Unsupported{"refusal", "null"},
-                       Unsupported{"audio", "null"}, Unsupported{"tool_calls", "[]"},
-                       Unsupported{"tool_call_id", "null"}, Unsupported{"function_call", "null"}});
+                       Unsupported{"audio", "null"}, Unsupported{"function_call", "null"}});
         message.refuse_others();
     }
     return messages;
@@ -351,7 +263,7 @@ json parse(std::string_view body) {
 
 void require_model(Fields& fields, const std::string& model) {
     if (fields.find("model") != nullptr && fields.text("model") != model) {
-        refuse("model", "there is no such model", "model_not_found");
+        refuse_field("model", "there is no such model", "model_not_found");
     }
 }
 
@@ -363,7 +275,7 @@ GenerationOrder parse_completion(std::string_view body) {
     GenerationOrder order = common_fields(fields, body);
     order.prompts = prompts_of(fields.required("prompt"));
     if (order.prompts.size() * order.choices > most_choices) {
-        refuse("prompt", "expected at most 128 prompts times 'n'");
+        refuse_field("prompt", "expected at most 128 prompts times 'n'");
     }
     order.echo = fields.boolean("echo");
     order.max_tokens = fields.integer("max_tokens", order.echo ? 0 : 1, largest_count).value_or(16);
@@ -382,14 +294,15 @@ GenerationOrder parse_chat(std::string_view body) {
     const auto old_name = fields.integer("max_tokens", 1, largest_count);
     const auto new_name = fields.integer("max_completion_tokens", 1, largest_count);
     if (old_name && new_name && *old_name != *new_name) {
-        refuse("max_tokens", "contradicts 'max_completion_tokens'");
+        refuse_field("max_tokens", "contradicts 'max_completion_tokens'");
     }
     order.max_tokens = new_name ? new_name : old_name;
     const bool shown = fields.boolean("logprobs");
     const auto likeliest = fields.integer("top_logprobs", 0, most_likeliest);
-    if (likeliest && !shown) refuse("top_logprobs", "has no meaning without \"logprobs\": true");
+    if (likeliest && !shown)
+        refuse_field("top_logprobs", "has no meaning without \"logprobs\": true");
     if (shown) order.log_probabilities = likeliest.value_or(0);
-    fields.boolean("parallel_tool_calls");  // there are none
+    read_tools(fields, body, order);
     fields.refuse_unsupported(unsupported_in_chats);
     fields.refuse_others();
     return order;
@@ -419,7 +332,7 @@ std::vector<TokenId> parse_detokenize(std::string_view body, const std::string& 
     Fields fields(value, "");
     require_model(fields, model);
     const json& tokens = fields.required("tokens");
-    if (!tokens.is_array()) refuse("tokens", "expected a list of token ids");
+    if (!tokens.is_array()) refuse_field("tokens", "expected a list of token ids");
     auto ids = token_ids(tokens, "tokens", "expected token ids");
     fields.refuse_others();
     return ids;

@@ -13,6 +13,7 @@
 #include "slip/chat.hpp"
 #include "slip/grammar.hpp"
 #include "slip/language_model.hpp"
+#include "slip/tools.hpp"
 
 namespace slip::endpoint {
 
@@ -35,6 +36,15 @@ inline constexpr std::size_t most_likeliest = 20;
 /// Of so many generations, a request has at most: choices, over all its prompts.
 inline constexpr std::size_t most_choices = 128;
 
+/// What a conversation's answer may call (SERVE-17).
+struct CallOrder {
+    std::vector<Tool> tools;  ///< at least one; names differ
+    Calling calling = Calling::free;
+    std::string only;     ///< the function that is called; empty: any of them
+    bool strict = false;  ///< arguments of some have to fit
+    bool several = true;  ///< an answer may have more than one call
+};
+
 /// A text or token ids.
 using Prompt = std::variant<std::string, std::vector<TokenId>>;
 
@@ -45,8 +55,9 @@ struct GenerationOrder {
     std::vector<Prompt> prompts;
     /// Of /v1/chat/completions; at least one.
     std::vector<ChatMessage> messages;
-    std::size_t choices = 1;  ///< of each prompt
-    bool echo = false;        ///< the prompt stands before its continuation
+    std::optional<CallOrder> calls;  ///< of a conversation; none: no function is offered
+    std::size_t choices = 1;         ///< of each prompt
+    bool echo = false;               ///< the prompt stands before its continuation
     /// None: as many as the model's context has room for. It stands in the place of what `sampling`
     /// has.
     std::optional<std::size_t> max_tokens;
