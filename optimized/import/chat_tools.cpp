@@ -260,7 +260,7 @@ constexpr std::array shown_styles{
           {"tools_in_user_message", "Environment: ipython", "\"parameters\": "}},
     Shown{"mistral",
           ToolStyle::Family::mistral,
-          {"[AVAILABLE_TOOLS]", "[TOOL_CALLS]", "[TOOL_RESULTS]"}}};
+          {"[AVAILABLE_TOOLS]", "[TOOL_CALLS]", "\"call_id\": "}}};
 
 constexpr const char* qwen2_system =
     "You are Qwen, created by Alibaba Cloud. You are a helpful assistant.";
@@ -272,7 +272,8 @@ std::optional<ToolStyle> tool_style_of(std::string_view chat_template, std::stri
         return chat_template.find(sign) != std::string_view::npos;
     };
     for (const Shown& shown : shown_styles) {
-        if (format != shown.format) continue;
+        // Later models of Mistral write calls in other ways.
+        if (format != shown.format || has("[SYSTEM_PROMPT]")) continue;
         if (!std::all_of(shown.signs.begin(), shown.signs.end(), has)) continue;
         return ToolStyle{shown.family, has(qwen2_system) ? qwen2_system : "",
                          has("reasoning_content")};

@@ -35,7 +35,7 @@ void add(Receipt& sum, const Receipt& one) {
 
 }  // namespace
 
-ApiError error_of(const GenerationEnd& end) {
+ApiError error_of(const GenerationEnd& end, const char* grammar_field) {
     if (end.reason == GenerationEnd::Reason::cancelled) {
         return failure(503, "stopped", "the server is being stopped");
     }
@@ -52,7 +52,7 @@ ApiError error_of(const GenerationEnd& end) {
         return failure(503, "no_david", "no machine that computes with this server can be reached");
     } catch (const GrammarError& error) {
         ApiError refusal(400, error.what());
-        refusal.param = "grammar";
+        refusal.param = grammar_field;
         return refusal;
         // NOLINTNEXTLINE(bugprone-empty-catch)
     } catch (const std::exception&) {
@@ -69,6 +69,7 @@ Generation::Generation(const Shared& shared, AnswerHead head, const GenerationOr
       include_usage_(order.include_usage),
       shown_{order.echo, order.log_probabilities, shared.unlikely_log_probabilities,
              head_.calls ? shared.chat->call_syntax() : std::nullopt},
+      grammar_field_(order.calls ? "tools" : "grammar"),
       per_prompt_(order.choices),
       reply_(std::move(reply)),
       prompts_(std::move(prompts)),
@@ -194,7 +195,8 @@ void Generation::on_end(std::size_t index, const GenerationEnd& end) {
     }
     --unended_;
     if (gone_) return;  // the reply closes the connection, or has had an error
-    if (end.reason == Reason::failed || end.reason == Reason::cancelled) return fail(error_of(end));
+    if (end.reason == Reason::failed || end.reason == Reason::cancelled)
+        return fail(error_of(end, grammar_field_));
     show(texts_[index].finish());
     const char* const complete = texts_[index].has_called() ? "tool_calls" : "stop";
     whole_[index].finish_reason = end.reason == Reason::length ? "length" : complete;

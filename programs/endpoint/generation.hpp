@@ -80,6 +80,7 @@ private:
     const bool stream_;
     const bool include_usage_;
     const Choice::Shown shown_;
+    const char* const grammar_field_;
     const std::size_t per_prompt_;
     const std::shared_ptr<ToldReply> reply_;
     const Clock::time_point began_ = Clock::now();
@@ -98,7 +99,8 @@ private:
     std::vector<Times> times_;
 };
 
-/// Why a generation has failed, for its client: without names of machines.
-ApiError error_of(const GenerationEnd& end);
+/// Why a generation has failed, for its client: without names of machines. `grammar_field`: what of
+/// its request a grammar came from.
+ApiError error_of(const GenerationEnd& end, const char* grammar_field);
 
 }  // namespace slip::endpoint

@@ -152,8 +152,10 @@ TEST(ChatTools, SERVE_17_the_template_shows_the_style) {
     EXPECT_TRUE(other->parts_reasoning);
     EXPECT_TRUE(
         tool_style_of("tools_in_user_message Environment: ipython \"parameters\": ", "llama3"));
-    EXPECT_TRUE(tool_style_of("[AVAILABLE_TOOLS] [TOOL_CALLS] [TOOL_RESULTS]", "mistral"));
+    EXPECT_TRUE(tool_style_of("[AVAILABLE_TOOLS] [TOOL_CALLS] \"call_id\": ", "mistral"));
     EXPECT_FALSE(tool_style_of("[AVAILABLE_TOOLS] [TOOL_CALLS]", "mistral"));
+    EXPECT_FALSE(
+        tool_style_of("[SYSTEM_PROMPT] [AVAILABLE_TOOLS] [TOOL_CALLS] \"call_id\": ", "mistral"));
     EXPECT_FALSE(tool_style_of(qwen_signs, "gemma")) << "another format was named";
     EXPECT_FALSE(tool_style_of("", "chatml"));
 }

@@ -12,7 +12,7 @@ FAMILIES = {
              "<tool_response>", ["<|im_end|>", "<|im_start|>"], ["<tool_call>", "</tool_call>"]),
     "llama3": ("<|start_header_id|> <|eot_id|> tools_in_user_message Environment: ipython \"parameters\": ",
                ["<|eot_id|>", "<|begin_of_text|>", "<|start_header_id|>", "<|end_header_id|>"], []),
-    "mistral": ("[INST] [/INST] [AVAILABLE_TOOLS] [TOOL_CALLS] [TOOL_RESULTS]",
+    "mistral": ("[INST] [/INST] [AVAILABLE_TOOLS] [TOOL_CALLS] \"call_id\": ",
                 ["</s>", "<s>", "[INST]", "[/INST]", "[AVAILABLE_TOOLS]", "[/AVAILABLE_TOOLS]",
                  "[TOOL_CALLS]", "[TOOL_RESULTS]", "[/TOOL_RESULTS]"], [])}
 
