@@ -10,6 +10,7 @@ import sums
 import terms as t
 from run import Part, Results
 from spec import KAPPA, PRIMES, SPACE, below, value
+from totals import Totals
 
 FACTOR_PASS = 128  # columns of A whose products sum in 32 bits: contracts.hpp
 
@@ -95,45 +96,62 @@ def columns_of_bytes(run, name, n, primes, count, part=whole):
 
 # --- products with packed weights ----------------------------------------------------------------
 
-def steps_of_pairs(image, run, backend, vectors, steps):
-    """AVX2: sums[v][r] = sum_j w[r][j] vector_v[j] in 32 bits; w [steps][16][2]."""
+STEPS = (1 << 24) // 2  # of a product: n < 2^24
+
+
+def panel_of_pairs(image, run, backend, vectors):
+    """AVX2: sums[v][r] = sum_j w[r][j] vector_v[j] in 32 bits; w [steps][16][2], of any number of steps."""
+    machine, explorer = run.of_any_size()
     run.sum_products()
-    w_at, elements = run.array("w", steps * 32, 8, *WEIGHT)
-    w, stride = operands(run, elements), 2 * steps + 14
+    sums_of, (steps, stride) = Totals(machine), (
+        machine.sizes.symbol(name, 0, STEPS << more) for more, name in enumerate(("steps", "stride")))
+    machine.sizes.assume([machine.sizes.total(stride)],
+                         2 * machine.sizes.total(steps) <= machine.sizes.total(stride))
     part = Part("value", lambda v: z3.SignExt(48, v), (-(1 << 15), (1 << 15) - 1))
-    x_at, elements = run.array("x", vectors * stride, 16, parts=[part])
-    x = operands(run, elements)
+    w_at = machine.input("w", t.scale(steps, 32, 64), 1, [run.family("w", 8, *WEIGHT)])
+    x_at = machine.input("x", t.scale(stride, 2 * vectors, 64), 2, [run.family("x", 16, parts=[part])],
+                         alignment=2)
     out = run.room(4 * vectors * 16, 4)
-    run.machine.call(f"{SPACE}{backend}::multiply_panel_by_{vectors}", [w_at, x_at, stride, steps, out])
-    for v in range(vectors):
-        for r in range(16):
-            expected = sum_of([(w[(step * 16 + r) * 2 + d], x[v * stride + 2 * step + d])
-                               for step in range(steps) for d in range(2)], 32)
-            run.expect(run.output(out + 4 * (16 * v + r), 32), expected, 32, f"sums[{v}][{r}]")
+
+    def conclude():
+        w, x = sums_of.of(w_at, "value"), sums_of.of(x_at, "value")
+        for v in range(vectors):
+            for r in range(16):
+                products = [(sums_of.stretch(((w, 2 * r + d, 32), (
+                    x, t.add(t.scale(stride, v, 64), d, 64), 2)), steps, STEPS), 1) for d in range(2)]
+                code = run.output(out + 4 * (16 * v + r), 32)
+                sums_of.expect(code, 32, (products, {}), f"sums[{v}][{r}]")
+    explorer.call(f"{SPACE}{backend}::multiply_panel_by_{vectors}", [w_at, x_at, stride, steps, out],
+                  conclude)
 
 
-def panel_of_bytes(image, run, backend, planes, steps):
-    """AVX-512: sums[l][r] += sum_j w[r][j] x_l[j] in 32 bits; w [steps][64][4]. What the sums were is
-    a sum of products before."""
+def panel_of_bytes(image, run, backend, planes):
+    """AVX-512: sums[l][r] += sum_j w[r][j] x_l[j] in 32 bits; w [steps][64][4], of any number of steps. What
+    the sums were is unknown."""
+    machine, explorer = run.of_any_size()
     run.sum_products()
-    w_at, elements = run.array("w", steps * 256, 8, *WEIGHT)
-    w, x, pointers = operands(run, elements), [], b""
+    sums_of, steps = Totals(machine), machine.sizes.symbol("steps", 0, STEPS // 2)
+    w_at = machine.input("w", t.scale(steps, 256, 64), 1, [run.family("w", 8, *WEIGHT)])
     part = Part("value", lambda v: z3.ZeroExt(56, v), (0, 255))
-    for l in range(planes):
-        where, elements = run.array(f"x{l}", steps * 4, 8, parts=[part])
-        pointers += where.to_bytes(8, "little")
-        x.append(operands(run, elements))
+    x = [machine.input(f"x{l}", t.scale(steps, 4, 64), 1, [run.family(f"x{l}", 8, parts=[part])])
+         for l in range(planes)]
     x_at, out = run.room(8 * planes, 8), run.room(256 * planes, 4)
-    run.machine.store(x_at, list(pointers))
-    run.machine.store(out, [0] * 256 * planes)
-    for _ in range(2):  # the second adds to what the first left
-        run.machine.call(f"{SPACE}{backend}::multiply_panel_by_{planes}",
-                         [w_at, x_at, steps, out, w_at, 0])
-    for l in range(planes):
-        for r in range(64):
-            expected = sum_of([(w[(step * 64 + r) * 4 + d], x[l][4 * step + d])
-                               for step in range(steps) for d in range(4)] * 2, 32)
-            run.expect(run.output(out + 4 * (64 * l + r), 32), expected, 32, f"sums[{l}][{r}]")
+    machine.store(x_at, [cell for where in x for cell in t.to_cells(where, 64)])
+    before = [sums_of.unknown(32) for _ in range(64 * planes)]
+    machine.store(out, [cell for number in before for cell in sums.Sum(32, (), [number]).cells])
+
+    def conclude():
+        w = sums_of.of(w_at, "value")
+        for l in range(planes):
+            own = sums_of.of(x[l], "value")
+            for r in range(64):
+                products = [(sums_of.stretch(((w, 4 * r + d, 256), (own, d, 4)), steps, STEPS // 2), 1)
+                            for d in range(4)]
+                code = run.output(out + 4 * (64 * l + r), 32)
+                sums_of.expect(code, 32, (products, {before[64 * l + r]: 1}), f"sums[{l}][{r}]")
+    ahead = run.fresh("ahead[0]", 64), run.fresh("ahead_step[0]", 64)
+    explorer.call(f"{SPACE}{backend}::multiply_panel_by_{planes}", [w_at, x_at, steps, out, *ahead],
+                  conclude)
 
 
 def gemm(image, run, backend, m, n, b, planes, block=None, layout=None, plane=None):

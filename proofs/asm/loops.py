@@ -17,6 +17,7 @@ from machine import NO_FLAGS, Refused, same
 from regions import Fork, Interval, claimed
 from shapes import UNKNOWN, Loop, Shape, changes, common, loops_of, loosened
 from sizes import parts_in
+from totals import MOST, places_of, sum_at
 
 ROUNDS = 8      # of guesses
 PASSES = 10000  # of a loop that is executed pass by pass
@@ -252,6 +253,8 @@ class Explorer:
         shape, bounds = self.generic(first, loop, backs, passes)
         if self.machine.chains and not self.machine.scouting:
             shape = self.carrying(shape, bounds, loop)
+        if self.machine.totals and not self.machine.scouting:
+            shape = self.adding(shape, bounds, loop)
         start = shape.state(self.machine, bounds)
         if self.machine.watch and not self.is_all_read(first):
             start.seen = z3.Bool("seen")
@@ -316,13 +319,41 @@ class Explorer:
     def rehearsal(self, state, loop):
         """The states in which one pass ends that goes on, with nothing stored in arrays or noted."""
         machine = self.machine
-        machine.rehearsing, executed = True, machine.executed
-        machine.executed = {}
+        before, executed = machine.rehearsing, machine.executed
+        machine.rehearsing, machine.executed = True, {}
         try:
             ways, _ = self.one_pass(state.copy(), loop, False)
         finally:
-            machine.rehearsing, machine.executed = False, executed
+            machine.rehearsing, machine.executed = before, executed
         return [way for way, at in ways if at == loop.head]
+
+    def adding(self, shape, bounds, loop):
+        """The same, with the products that loops add up, as far as passes that store nothing show."""
+        totals = self.machine.totals
+        unknown = [place for place, form in shape.forms.items() if form == UNKNOWN]
+        backs = self.rehearsal(shape.first, loop)
+        places = places_of(unknown, backs[0]) if backs else {}
+        firsts = {place: sum_at(shape.first, place, width) for place, width in places.items()}
+        held = totals.held({place: width for place, width in places.items() if firsts[place] is not None})
+        if not held:
+            return shape
+        start = shape.richer(held).state(self.machine, bounds)
+        most, backs = self.most_passes(shape.passes, start.path), self.rehearsal(start, loop)
+        forms = {place: totals.form(form, firsts[place], place, backs, shape.passes, most)
+                 for place, form in held.items()} if backs and most is not None else {}
+        return shape.richer({place: form for place, form in forms.items() if form is not None})
+
+    def most_passes(self, passes, path):
+        """How many passes lie behind where one begins, at most; None if there is no such number."""
+        def is_most(number):
+            return self.sizes.holds(self.sizes.total(passes) <= number, path)
+        if not is_most(MOST):
+            return None
+        low, high = -1, MOST
+        while high - low > 1:
+            middle = (low + high) // 2
+            low, high = (low, middle) if is_most(middle) else (middle, high)
+        return high
 
     def guesses(self, first, backs, passes):
         """Bounds that the branches of a pass suggest for the next, and that hold at the first."""
@@ -425,6 +456,8 @@ class Explorer:
                 *(end for interval in one.written for end in (interval.low, interval.high))])
             if self.machine.chains:
                 alive |= self.machine.chains.integers(one)
+            if self.machine.totals:
+                alive |= self.machine.totals.integers(one)
             paths = [[fact for fact in state.path if self.sizes.loops_behind(fact) <= alive]
                      for state in states]
             same_facts = prefix(paths)

@@ -7,11 +7,14 @@ import carried
 import loops
 import run
 import shapes
+import sums
 import terms as t
+import totals
 from machine import Refused
 from sizes import Sizes
 
 MASK, BELOW, QUANTISE = ("avx512", "mask"), ("avx512", "below"), ("avx512", "quantise")
+PANEL = ("avx2", "multiply_panel_by_1")
 
 
 class NoBound(loops.Explorer):
@@ -95,6 +98,42 @@ class LaterFirst(WrongChain):
             form.chains, form.number, form.first + form.chains.count, form.step, form.byte))
 
 
+class WrongTotal(loops.Explorer):
+    """That a pass adds the products of another row."""
+
+    def adding(self, shape, bounds, loop):
+        return self.spoilt(super().adding(shape, bounds, loop), lambda end: end._replace(
+            first=t.add(end.first, 1, 64)))
+
+    def spoilt(self, shape, change):
+        for place, form in shape.forms.items():
+            if type(form) is totals.Total:
+                added = [(one.with_ends([change(one.ends[0]), *one.ends[1:]], one.length, one.most), count)
+                         for one, count in form.added]
+                shape.forms[place] = totals.Total(form.totals, form.first, form.width, added, form.most,
+                                                  form.byte)
+        return shape
+
+
+class OtherStep(WrongTotal):
+    """That a pass begins twice as far behind the one before."""
+
+    def adding(self, shape, bounds, loop):
+        return self.spoilt(loops.Explorer.adding(self, shape, bounds, loop), lambda end: end._replace(
+            step=2 * end.step))
+
+
+class NotFromZero(loops.Explorer):
+    """That there were products before the first pass."""
+
+    def adding(self, shape, bounds, loop):
+        shape = super().adding(shape, bounds, loop)
+        for place, form in shape.forms.items():
+            if type(form) is totals.Total:
+                form.first = sums.Sum(form.width, (form.first, form.after(1, 1)), [])
+        return shape
+
+
 class InNoRegister(loops.Explorer):
     """That no register tells what has been read."""
 
@@ -117,6 +156,9 @@ SPOILT = [(NoBound, MASK, "not proved to lie in it"), (NotKept, MASK, "a bound t
           (WrongChain, QUANTISE, "an invariant that a loop does not keep"),
           (MoreSteps, QUANTISE, "an invariant that a loop does not keep"),
           (LaterFirst, QUANTISE, "a value that a loop does not begin with"),
+          (WrongTotal, PANEL, "an invariant that a loop does not keep"),
+          (OtherStep, PANEL, "an invariant that a loop does not keep"),
+          (NotFromZero, PANEL, "a value that a loop does not begin with"),
           (InNoRegister, BELOW, "is in no register"), (InWrongRegister, BELOW, "is in no register")]
 
 

@@ -27,8 +27,8 @@ MUTANTS = [
     ("avx512", "expand", "blocks=3", "expand", "vaesenclast", "vaesenc"),
     ("avx512", "expand", "blocks=3", "expand", r"(vaesenc )(.*),(zmm\d+)", r"vmovdqa64 \2"),
     ("avx512", "aes256_schedule", "", "aes256_schedule", r"(vaeskeygenassist .*,)0x20", r"\g<1>0x21"),
-    ("avx2", "multiply_panel", "steps=3 vectors=2", "multiply_panel_by_2", "vpaddd", "vpsubd"),
-    ("avx512", "multiply_panel", "steps=1 planes=5", "multiply_panel_by_5", "vpdpbusd", "vpdpwssd"),
+    ("avx2", "multiply_panel_by_2", ANY, "multiply_panel_by_2", "vpaddd", "vpsubd"),
+    ("avx512", "multiply_panel_by_5", ANY, "multiply_panel_by_5", "vpdpbusd", "vpdpwssd"),
     ("portable", "gemm", "m=3 n=5 b=1 planes=4", "finish", r"(shr +\w+,)0x27", r"\g<1>0x26"),
     ("avx2", "gemm", "m=3 n=5 b=1 planes=4", "finish_plane", r"(vpsrlq +.*,)0x27", r"\g<1>0x26"),
     ("avx512", "gemm", "m=3 n=5 b=1 planes=4", "multiply_block<4ul>", r"(vpsrlq +.*,)0x27", r"\g<1>0x26"),
@@ -95,6 +95,11 @@ SIZE_MUTANTS = [
     ("avx2", "quantise", ANY, "quantise", "cmp +rax,rsi", "cmp ax,si", "n=11"),
     ("avx512", "quantise", ANY, "quantise", r"cmp +rcx,0x7\b", "cmp rcx,0x6", "n=21"),
     ("avx512", "quantise", ANY, "quantise", "cmp +rsi,rax", "cmp si,ax", "n=21"),
+    # Steps counted in 8 or 16 bits, their bytes in 8.
+    ("avx2", "multiply_panel_by_2", ANY, "multiply_panel_by_2", r"sub +rcx,0x1\b", "sub cl,0x1", "steps=3"),
+    ("avx2", "multiply_panel_by_4", ANY, "multiply_panel_by_4", r"sub +rcx,0x1\b", "sub cx,0x1", "steps=3"),
+    ("avx512", "multiply_panel_by_1", ANY, "multiply_panel_by_1", "cmp +rdi,rdx", "cmp di,dx", "steps=3"),
+    ("avx512", "multiply_panel_by_5", ANY, "multiply_panel_by_5", r"shl +rdx,0x2", "shl dl,0x2", "steps=3"),
     # The same of layouts; also wrong from 2^16 on.
     ("portable", "packed_bytes", ANY, "packed_bytes", r"imul +rax,rsi", "imul eax,esi", "m=3 n=5"),
     ("portable", "packed_bytes", ANY, "packed_bytes", r"mov +rax,rdi", "movzx eax,di", "m=3 n=5"),

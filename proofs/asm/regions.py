@@ -89,7 +89,8 @@ class RegionMachine(Machine):
         self.is_told = False    # whether all of the region was read: nothing more is noted
         self.data, self.follows_data = [], False  # what branches on data said, if they are followed
         self.excused = None     # function() -> whether outputs need not be written
-        self.chains, self.rehearsing = None, False  # carried.py; nothing is stored in arrays or noted
+        self.chains = self.totals = None  # carried.py, totals.py
+        self.rehearsing = False  # nothing is stored in arrays or noted
         self.decide = self.by_size
 
     # --- arrays ----------------------------------------------------------------------------------
@@ -506,6 +507,8 @@ class RegionMachine(Machine):
     def product(self, a, b, width, signed):
         """A product of sizes is a symbol."""
         v = self.sizes.product_of(a, b) if width == 64 else None
+        if v is None and self.totals and self.scouting:
+            return self.unknown("product", 128)
         return super().product(a, b, width, signed) if v is None else t.zero_extend(v, 64, 128)
 
     def noted(self, condition):

@@ -32,6 +32,8 @@ LISTED = {
     "dequantise": {"portable": ("m=2", "m=18"), "avx512": ("m=3", "m=37")},
     "pack": {"portable": ("m=3 n=5", "m=1 n=35")},
     "pack_right": {"portable": ("k=2 n=9",)},
+    **{f"multiply_panel_by_{number}": dict.fromkeys(("avx2", "avx512"), ("steps=1", "steps=3"))
+       for number in (1, 2, 3, 4, 5)},
     "packed_bytes": dict.fromkeys(("portable", "avx2", "avx512"), ("m=3 n=5", "m=65 n=131")),
     "combinations_bytes": {"portable": ("n=3 planes=7", "n=130 planes=1")},
     "right_bytes": dict.fromkeys(("portable", "avx512"), ("k=3 n=5", "k=9 n=645")),
@@ -130,13 +132,10 @@ def add_products(add):
     for backend in BLOCKS:
         for most, n, b, planes in ((70, 70, 2, 1), (5, 3, 2, 7)):
             add(backend, "combine", f"n={n} b={b} planes={planes}", linear.combine, most, n, b, planes)
-    for steps in (1, 3):
-        for vectors in (1, 2, 3, 4):
-            add("avx2", "multiply_panel", f"steps={steps} vectors={vectors}", linear.steps_of_pairs, vectors,
-                steps)
-        for planes in (1, 4, 5):
-            add("avx512", "multiply_panel", f"steps={steps} planes={planes}", linear.panel_of_bytes, planes,
-                steps)
+    for vectors in (1, 2, 3, 4):
+        add("avx2", f"multiply_panel_by_{vectors}", ANY, linear.panel_of_pairs, vectors)
+    for planes in (1, 4, 5):
+        add("avx512", f"multiply_panel_by_{planes}", ANY, linear.panel_of_bytes, planes)
     sizes = {"portable": ((3, 5, 1, 4), (5, 6, 2, 3), (5, 37, 1, 7), (5, 37, 1, 4),
                           (5, 37, 1, 1), (1, 517, 1, 2)),
              "avx2": ((3, 5, 1, 4), (5, 6, 2, 3), (34, 5, 1, 7), (3, 5, 33, 4), (17, 517, 1, 2)),

@@ -1,9 +1,11 @@
 """The graph of a function's loops, and what the state in which a pass begins looks like (loops.py)."""
 
 import terms as t
+import totals
 from carried import Chain, bytes_from
 from machine import NO_FLAGS, same
 from sizes import Data
+from totals import Total
 
 
 # --- the graph of a function ---------------------------------------------------------------------
@@ -165,6 +167,9 @@ class Shape:
         kind = place[0]
         if type(form) is Chain:
             form.put(state, place, machine.sizes.symbols[t.ident(self.passes)])
+        elif type(form) is Total:
+            if form.byte == 0:
+                form.put(state, place, self.passes)
         elif kind == "general":
             state.general[place[1]] = machine.unknown(place[1], 64) if form == UNKNOWN else (
                 form.after(self.passes))
@@ -190,6 +195,8 @@ class Shape:
             if type(form) is Chain and form.byte == 0 and not form.is_kept(
                     state, place, sizes.symbols[t.ident(self.passes)]):
                 wrong += bytes_from(place)
+            if type(form) is Total and form.byte == 0 and not form.is_after(state, place, following, 1):
+                wrong += totals.bytes_from(place, form.width)
         for place in changes_of_registers(self.first, state):
             if place not in self.forms:
                 wrong.append(place)
@@ -202,7 +209,9 @@ class Shape:
     def not_at_first(self):
         """The places that do not hold what they carry where the first pass begins."""
         return {place for place, form in self.forms.items()
-                if type(form) is Chain and form.byte == 0 and not form.is_after(self.first, place, 0)}
+                if type(form) is Chain and form.byte == 0 and not form.is_after(self.first, place, 0)
+                or type(form) is Total and form.byte == 0 and not form.is_after(
+                    self.first, place, 0, -form.most)}
 
     def name_chains(self, state, sizes):
         """On a way out of the loop, what it carries is named as after the pass or before it."""
@@ -214,6 +223,17 @@ class Shape:
                         for k, at in enumerate(bytes_from(place)):
                             form.of_byte(k).put(state, at, passes)
                         break
+            if type(form) is Total and form.byte == 0:
+                for passes, more in ((t.add(self.passes, 1, 64), 1), (self.passes, 0)):
+                    if form.is_after(state, place, passes, more):
+                        form.put(state, place, passes, more)
+                        break
+
+    def richer(self, forms):
+        """The same, with sums at some places."""
+        own = {at: form.of_byte(k) for place, form in forms.items()
+               for k, at in enumerate(totals.bytes_from(place, form.width))}
+        return Shape(self.first, self.forms | own, self.passes)
 
     def without(self, wrong):
         """The same, but that nothing is known of some places."""

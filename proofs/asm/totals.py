@@ -1,0 +1,383 @@
+"""Sums of products that loops add up in any number of passes.
+
+A stretch is the sum over k < length of a[i + s k] b[j + t k], elements of two arrays, where i, j and length
+are sums of sizes and counters, and s and t numbers. In the sums of sums.py it takes the place of a product,
+with the range that its products give at its greatest length.
+
+Which places of a loop add up products, and which ones a pass adds, is found out by a pass that begins with
+something unknown there. If a pass adds a[i + s p] b[j + t p], where p passes lie behind, the invariant is
+that the place holds what it did at first and a stretch of p products; if it adds a stretch of c products
+that begins where that of the pass before ends, a stretch of c p of them. That every pass keeps this is
+proved like any other invariant: a stretch, and a product or stretch that continues it, are one stretch, and
+so are m stretches whose elements alternate. Products that a sum has more or less than that are never taken
+for equal."""
+
+from typing import NamedTuple
+
+import sums
+import terms as t
+from machine import Refused
+
+MOST = 1 << 25  # passes of a loop
+
+
+class End(NamedTuple):
+    """The elements of one array: the array and what is taken of each; the index of the first; how much
+    further the next one is."""
+    of: tuple
+    first: object
+    step: int
+
+    def at(self, k):
+        """The index of element k."""
+        return t.add(self.first, t.scale(k, self.step, 64), 64)
+
+
+class Unknown:
+    """A factor of which only the range is known."""
+
+    def __init__(self, least, greatest):
+        self.range = least, greatest
+
+
+class Stretch:
+    """A factor: the sum of `length` products of two arrays' elements, length <= most. One product has no
+    steps yet."""
+
+    def __init__(self, ends, length, most, product):
+        """`product`: (least, greatest) of one."""
+        self.ends, self.length, self.most, self.product = ends, length, most, product
+        self.range = min(0, product[0] * most), max(0, product[1] * most)
+        self.of = tuple(end.of for end in ends)
+
+    def key(self):
+        return tuple((end.of, key_of(end.first), end.step) for end in self.ends), key_of(
+            self.length), self.most
+
+    def singles(self):
+        """Its products, one by one, if their number is known."""
+        if not t.is_int(self.length):
+            return [self]
+        return [self.with_ends([End(end.of, end.at(k), 0) for end in self.ends], 1, 1)
+                for k in range(self.length)]
+
+    def with_ends(self, ends, length, most):
+        return Stretch(ends, length, most, self.product)
+
+
+def key_of(v):
+    return v if t.is_int(v) else ("term", t.keep(v))
+
+
+class Total:
+    """A form of a place of `width` bits: what it held at first, and what the passes have added."""
+
+    def __init__(self, totals, first, width, added, most, byte=0):
+        """`added`: (Stretch of pass 0, how many products a pass adds) of each; at most `most` passes lie
+        behind where one begins."""
+        self.totals, self.first, self.width = totals, first, width
+        self.added, self.most, self.byte = added, most, byte
+
+    def of_byte(self, byte):
+        return Total(self.totals, self.first, self.width, self.added, self.most, byte)
+
+    def after(self, passes, more):
+        """The sum after so many passes, `more` than where one begins."""
+        products = [self.totals.product(one.with_ends(one.ends, t.scale(passes, count, 64),
+                                                      (self.most + more) * count))
+                    for one, count in self.added]
+        return sums.Sum(self.width, () if t.is_int(self.first) else (self.first,), products)
+
+    def put(self, state, place, passes, more=0):
+        write(state, place, self.after(passes, more), self.width)
+
+    def is_after(self, state, place, passes, more):
+        v = sum_at(state, place, self.width)
+        self.totals.machine.path = state.path
+        return v is not None and self.totals.is_equal(v, self.after(passes, more))
+
+
+class Totals:
+    """What a machine's loops add up; their places and counters are loops.py's."""
+
+    def __init__(self, machine):
+        self.machine, self.products, self.kept = machine, {}, []
+        self.unit = sums.factor(Unknown(1, 1))
+        machine.totals = self
+
+    def product(self, stretch):
+        """The number that stands for a stretch in a sum."""
+        key = stretch.key()
+        if key not in self.products:
+            self.products[key] = sums.product(sums.factor(stretch), self.unit)
+        return self.products[key]
+
+    def unknown(self, width):
+        """The number of anything of a width."""
+        return sums.product(sums.factor(Unknown(-(1 << width - 1), (1 << width - 1) - 1)), self.unit)
+
+    def factor_of(self, product):
+        """What a number of `product` or `unknown` stands for; None of other products."""
+        numbers = product >> 32, product & 0xffffffff
+        if self.unit not in numbers:
+            return None
+        return sums.FACTORS[numbers[numbers[0] == self.unit]]
+
+    def stretches(self, v):
+        """({Stretch: times}, {number: times} of what else is added) of a sum."""
+        found, others = [], {}
+        for product, times in v.times().items():
+            one = self.factor_of(product) or self.single(product)
+            if type(one) is Stretch:
+                found.append((one, times))
+            else:
+                others[product] = times
+        return found, others
+
+    def single(self, product):
+        """A product of two arrays' elements as a stretch of one; None of another one."""
+        ends, ranges = [], []
+        for number in (product >> 32, product & 0xffffffff):
+            operand = sums.FACTORS[number]
+            end = self.end_of(operand)
+            if end is None:
+                return None
+            ends.append(end)
+            ranges.append(operand.range)
+        ends.sort(key=lambda end: end.of)
+        return Stretch(ends, 1, 1, sums.ends(*ranges))
+
+    def end_of(self, operand):
+        """The element of an array that an operand is a part of."""
+        for number, region in enumerate(self.machine.regions.values()):
+            place = region.places.get(t.ident(operand.variable))
+            if place is not None and place[1] is None:
+                return End((number, operand.part.name), place[0], 0)
+        return None
+
+    def of(self, pointer, part):
+        """What End.of says of an array and the only part of its elements."""
+        return list(self.machine.regions).index(t.ident(pointer)), part
+
+    def stretch(self, ends, length, most):
+        """Of [(what `of` says, the first index, the step)]."""
+        return Stretch(sorted((End(*end) for end in ends), key=lambda end: end.of), length, most, (0, 0))
+
+    # --- equality --------------------------------------------------------------------------------
+
+    def is_equal(self, a, b):
+        """Whether two sums are proved to be the same integer."""
+        if a.times() == b.times():
+            return True
+        (own, others), (more, rest) = map(self.stretches, (a, b))
+        return others == rest and self.are_equal(own, more)
+
+    def are_equal(self, own, others):
+        """The same of two lists of (Stretch, times)."""
+        own, others = self.joined(own), self.joined(others)
+        for one, times in own:
+            found = next((other for other in others if times == other[1] and self.is_same(
+                one, other[0])), None)
+            if found is None:
+                return False
+            others.remove(found)
+        return all(self.is_number(other.length, 0) for other, _ in others)
+
+    def is_same(self, a, b):
+        ends = list(zip(a.ends, b.ends))
+        return a.of == b.of and self.is_number(a.length, b.length) and (
+            t.is_int(a.length) and a.length == 1 or all(x.step == y.step for x, y in ends)) and all(
+                self.is_number(x.first, y.first) for x, y in ends)
+
+    def is_number(self, a, b):
+        """Whether two sums of sizes and counters are proved to be equal."""
+        difference = t.sub(a, b, 64)
+        if t.is_int(difference):
+            return difference == 0
+        sizes = self.machine.sizes
+        return self.machine.proved(sizes.total(a) == sizes.total(b))
+
+    def joined(self, stretches):
+        """The same sum in as few stretches as there are."""
+        left = [(one, times) for whole, times in stretches for one in whole.singles()]
+        while True:
+            left = self.alternating(left)
+            pair = self.adjacent(left)
+            if pair is None:
+                return left
+            first, second = pair
+            left = [one for one in left if one is not first and one is not second]
+            left.append((first[0].with_ends(
+                first[0].ends, t.add(first[0].length, second[0].length, 64),
+                first[0].most + second[0].most), first[1]))
+
+    def adjacent(self, stretches):
+        """Two of them of which the second continues the first; None if there are none."""
+        for first in stretches:
+            one, times = first
+            if all(end.step == 0 for end in one.ends):
+                continue
+            behind = [end.at(one.length) for end in one.ends]
+            for second in stretches:
+                other = second[0]
+                if second is not first and times == second[1] and one.of == other.of and (
+                        t.is_int(other.length) and other.length == 1 or all(
+                            x.step == y.step for x, y in zip(one.ends, other.ends))) and all(
+                        self.is_number(x, y.first) for x, y in zip(behind, other.ends)):
+                    return first, second
+        return None
+
+    def alternating(self, stretches):
+        """The same with m stretches in one whose elements alternate."""
+        groups, done = {}, []
+        for one, times in stretches:
+            key = (one.of, times, key_of(one.length), tuple(end.step for end in one.ends))
+            groups.setdefault(key, []).append(one)
+        for (_, times, _, steps), group in groups.items():
+            done += [(one, times) for one in self.interleaved(group, steps)]
+        return done
+
+    def interleaved(self, group, steps):
+        """The same of some of equal lengths and steps."""
+        count = len(group)
+        if count == 1 or not all(steps) or any(step % count for step in steps):
+            return group
+        units = [step // count for step in steps]
+        offsets = {}
+        for one in group:
+            moved = [t.sub(end.first, other.first, 64) for end, other in zip(one.ends, group[0].ends)]
+            if not all(map(t.is_int, moved)):
+                return group
+            offsets[tuple(t.signed(v, 64) for v in moved)] = one
+        lowest = min(offsets)
+        if set(offsets) != {tuple(low + k * unit for low, unit in zip(lowest, units)) for k in range(count)}:
+            return group
+        one = offsets[lowest]
+        ends = [end._replace(step=unit) for end, unit in zip(one.ends, units)]
+        return [one.with_ends(ends, t.scale(one.length, count, 64), one.most * count)]
+
+    # --- loops -----------------------------------------------------------------------------------
+
+    def held(self, places):
+        """{place: Total} of places that a pass begins with anything in."""
+        return {place: Total(self, sums.Sum(width, (), [self.unknown(width)]), width, [], 0)
+                for place, width in places.items()}
+
+    def form(self, held, first, place, backs, passes, most):
+        """The form of a place, where a pass began with `held` and the first with `first`; `backs`: states in
+        which it ended. None if it does not add products alone, or those that continue its sum."""
+        (begun,), ends = held.first.times(), [sum_at(state, place, held.width) for state in backs]
+        if any(v is None or v.times().get(begun) != 1 for v in ends):
+            return None
+        grown = [sums.Sum(held.width, (), [p for p, times in v.times().items() for _ in range(times)
+                                           if p != begun]) for v in ends]
+        stretches, others = self.stretches(grown[0])
+        added = [self.per_pass(one, passes) for one, times in stretches for _ in range(times)]
+        if others or not added or None in added:
+            return None
+        form = Total(self, first, held.width, added, most)
+        for state, more in zip(backs, grown):
+            self.machine.path = state.path
+            if not self.is_equal(sums.Sum(held.width, (form.after(passes, 0), more)),
+                                 form.after(t.add(passes, 1, 64), 1)):
+                return None
+        return form
+
+    def per_pass(self, one, passes):
+        """(the Stretch of pass 0, how many products a pass adds) of what pass `passes` adds."""
+        moves = [t.signed(t.linear(end.first, 64)[0].get(t.ident(passes), (None, 0))[1], 64)
+                 for end in one.ends]
+        if not all(moves):
+            return None
+        single = t.is_int(one.length) and one.length == 1
+        counts = {1} if single else {divmod(move, end.step) for move, end in zip(moves, one.ends)}
+        if not single:
+            if len(counts) != 1 or min(counts)[1]:
+                return None
+            counts = {min(counts)[0]}
+        ends = [End(end.of, t.sub(end.first, t.scale(passes, move, 64), 64), move if single else end.step)
+                for end, move in zip(one.ends, moves)]
+        return one.with_ends(ends, 1, 1), min(counts)
+
+    def integers(self, state):
+        """The ids of the sizes and counters on which the sums in a state depend."""
+        return self.machine.sizes.symbols_in([
+            v for total in sums_in(state) for one, _ in self.stretches(total)[0]
+            for v in (one.length, *(end.first for end in one.ends))])
+
+    # --- conclusions -----------------------------------------------------------------------------
+
+    def expect(self, code, width, expected, what):
+        """Proves that code is the sum, modulo 2^width, of [(Stretch, times)] and of {number: times} of
+        others."""
+        self.machine.run.outputs += 1
+        v = sum_of(code, width)
+        stretches, others = expected
+        if v is None and not t.is_int(code) or v is None and code:
+            raise Refused(f"{what}: not a sum of products")
+        own, rest = ([], {}) if v is None else self.stretches(v)
+        if rest != others or not self.are_equal(own, stretches):
+            raise Refused(f"{what}: differs from the contract")
+
+
+def sum_of(v, width):
+    """A value as a Sum of this width; None if it is none."""
+    if t.is_int(v):
+        return sums.Sum(width, (), []) if v == 0 else None
+    known = sums.as_sum(v, width)
+    return known if known is not None and known.width == width else None
+
+
+def places_of(unknown, state):
+    """{place: bits} of sums among places that change, as they are in a state."""
+    found = {}
+    for place in unknown:
+        if place[0] == "general":
+            if type(state.general[place[1]]) is sums.Sum:
+                found[place] = 64
+        elif place[0] in ("vector", "byte"):
+            cell = cells_from(state, place, 1)[0]
+            if cell is not None and not t.is_int(cell) and cell[1] == 0 and type(cell[0]) is sums.Sum:
+                found[place] = cell[0].width
+    return {place: width for place, width in found.items() if sum_at(state, place, width) is not None}
+
+
+def bytes_from(place, width):
+    if place[0] == "general":
+        return [place]
+    return [(*place[:-1], place[-1] + k) for k in range(width // 8)]
+
+
+def cells_from(state, place, count):
+    if place[0] == "vector":
+        return state.vectors[place[1]][place[2]:place[2] + count]
+    return [state.memory.get(place[1] + k) for k in range(count)]
+
+
+def sum_at(state, place, width):
+    """The sum at a place; None if none is there."""
+    if place[0] == "general":
+        return sum_of(state.general[place[1]], width)
+    cells = cells_from(state, place, width // 8)
+    return None if None in cells or len(cells) < width // 8 else sum_of(t.from_cells(cells), width)
+
+
+def write(state, place, v, width):
+    if place[0] == "general":
+        state.general[place[1]] = v
+        return
+    cells = t.to_cells(v, width)
+    if place[0] == "byte":
+        state.memory.update(zip(range(place[1], place[1] + len(cells)), cells))
+    else:
+        own = list(state.vectors[place[1]])
+        own[place[2]:place[2] + len(cells)] = cells
+        state.vectors[place[1]] = own
+
+
+def sums_in(state):
+    """Every Sum of a state."""
+    found = {id(v): v for v in state.general.values() if type(v) is sums.Sum}
+    for cells in (*state.vectors, state.memory.values()):
+        found |= {id(cell[0]): cell[0] for cell in cells if type(cell) is tuple and type(cell[0]) is sums.Sum}
+    return list(found.values())
