@@ -28,7 +28,8 @@ class SharedMemory(Deployment):
             self.assertEqual(stat.S_IMODE(os.stat(self.name).st_mode), 0o600)
             for _ in range(2):
                 self.assert_served(david.endpoint)
-            self.assertEqual(david.stop(), (0, ""))
+            status, log = david.stop()
+            self.assertEqual((status, log.count("\n")), (0, 1), log)  # at start-up, and of no peer
         self.assertFalse(self.name.exists())
 
     def test_two_charlies_at_once(self):
