@@ -13,7 +13,7 @@ namespace slip::tool {
 
 /// The usage line's part and the flags of MODEL.
 inline constexpr const char* model_usage =
-    "(--artifact OUT [--david HOST:PORT|shm:NAME]... [--tls TLS/charlie] | --model DIR)";
+    "(--artifact OUT [--david ADDRESS]... [--tls TLS/charlie] | --model DIR)";
 void add_model_flags(Options& options);
 
 /// Opens what the flags name as the kind that the command works on. `masks_ready`: masks per group

@@ -80,6 +80,7 @@ Address where_to_listen(const Options& options) {
     Address address = parse_address(options.text_or("listen", "127.0.0.1:7401"), "--listen");
     if (address.in_memory()) {
         options.forbid("tls", "with --listen shm:NAME");
+        peer_user(options);  // a wrong one is refused before anything is loaded
         return address;
     }
     options.forbid("peer-user", "without --listen shm:NAME");

@@ -1,6 +1,7 @@
 """Charlie and David as two processes in shared memory: who finds whom, what is refused, and what each does
 when the other fails (SESS-11, SESS-12)."""
 
+import contextlib
 import json
 import os
 import signal
@@ -143,7 +144,8 @@ class SharedMemoryFaults(Deployment):
         with self.local() as david, socket.socket(socket.AF_UNIX) as silent:
             silent.connect(str(self.folder / "david.socket"))
             self.assertEqual(david.stop()[0], 0)
-            self.assertEqual(silent.recv(1), b"")
+            with contextlib.suppress(ConnectionResetError):  # where he was not accepted before
+                self.assertEqual(silent.recv(1), b"")
 
 
 if __name__ == "__main__":
