@@ -129,12 +129,14 @@ void SharedMemoryConnection::await_frame() {
     wait(in_, Clock::now() + limits_.patience, "the peer's next frame did not come");
 }
 
-/// Until something can be written, or read. A peer who is gone may have left bytes behind.
+/// Until something can be written, or read. Only a wait that was long in vain looks at the socket:
+/// a look costs as much as a sleep. A peer who is gone may have left bytes behind.
 void SharedMemoryConnection::wait(Ring& ring, Clock::time_point deadline, const char* while_doing) {
     const auto refuse = [&](const char* why) {
         throw ProtocolError(std::string(while_doing) + ": " + why);
     };
     const auto asleep_at = Clock::now() + limits_.awake;
+    bool slept = false;
     while (ring.available() == 0) {
         if (interrupted_) refuse("the wait was called off");
         const auto now = Clock::now();
@@ -143,13 +145,14 @@ void SharedMemoryConnection::wait(Ring& ring, Clock::time_point deadline, const 
             std::this_thread::yield();
             continue;
         }
-        if (stop_asked(limits_.stop)) refuse("the wait was called off");
-        if (ended()) {
+        if (slept && stop_asked(limits_.stop)) refuse("the wait was called off");
+        if (slept && ended()) {
             if (&ring == &in_ && ring.available() > 0) return;
             refuse("the peer ended the connection");
         }
         const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - now);
         ring.sleep(std::min(left, stop_interval));
+        slept = true;
     }
 }
 
