@@ -47,28 +47,33 @@ struct Hybrids {
         : david(whole.offloaded),
           local(david),
           link(whole.server->connect()),
+          memory(whole.server->connect_in_memory()),
           masks(masks_for(whole.options)),
           in_process(protected_by(whole, local, masks)),
-          over_tls(protected_by(whole, *link, masks)) {}
+          over_tls(protected_by(whole, *link, masks)),
+          in_memory(protected_by(whole, *memory, masks)) {}
 
     /// Else one refills its masks beside the next contestant.
     void wait_until_ready() {
         in_process.wait_until_ready(masks);
         over_tls.wait_until_ready(masks);
+        in_memory.wait_until_ready(masks);
     }
 
     protocol::DavidSession david;
     protocol::InProcessTransport local;
     const std::unique_ptr<Transport> link;
+    const std::unique_ptr<Transport> memory;
     const std::size_t masks;
     engines::HybridEngine in_process;
     engines::HybridEngine over_tls;
+    engines::HybridEngine in_memory;
 };
 
 /// Of every repetition.
 struct Decoded {
     std::vector<double> reading;
-    Timings unprotected, in_process, over_tls;
+    Timings unprotected, in_process, over_tls, in_memory;
 };
 
 Decoded run_all(WholeModel& whole, Hybrids& hybrids) {
@@ -80,6 +85,8 @@ Decoded run_all(WholeModel& whole, Hybrids& hybrids) {
         run_model(whole, hybrids.in_process, decoded.in_process);
         hybrids.wait_until_ready();
         run_model(whole, hybrids.over_tls, decoded.over_tls);
+        hybrids.wait_until_ready();
+        run_model(whole, hybrids.in_memory, decoded.in_memory);
     }
     hybrids.wait_until_ready();
     return decoded;
@@ -99,12 +106,14 @@ void report_decode(const WholeModel& whole, const Decoded& decoded, DecodeResult
     add_rows("unprotected int8", decoded.unprotected, whole.options, report);
     add_rows("hybrid in process", decoded.in_process, whole.options, report);
     add_rows("hybrid over TLS", decoded.over_tls, whole.options, report);
+    add_rows("hybrid in shared memory", decoded.in_memory, whole.options, report);
     report.rows.push_back({"offline work for a token", result.offline_seconds_per_token,
                            1 / result.offline_seconds_per_token, "tokens/s"});
     report.figures.push_back(
         {"unprotected_read", tokens * median_ratio(decoded.reading, yardstick)});
     report.figures.push_back({"decode_in_process", result.ratio});
     report.figures.push_back({"decode_tls", median_ratio(yardstick, decoded.over_tls.decode)});
+    report.figures.push_back({"decode_shm", median_ratio(yardstick, decoded.in_memory.decode)});
     report.figures.push_back(
         {"prefill_tls", median_ratio(decoded.unprotected.prefill, decoded.over_tls.prefill)});
 }

@@ -9,11 +9,14 @@
 #include <cstdlib>
 #include <exception>
 #include <iostream>
+#include <optional>
 #include <span>
 #include <string>
+#include <thread>
 
 #include "experiments/bench/machine.hpp"
 #include "optimized/base/error.hpp"
+#include "slip/shared_memory.hpp"
 
 namespace slip::bench {
 namespace {
@@ -65,12 +68,19 @@ ForkedServer::ForkedServer(std::size_t processor, const std::function<TlsServer:
     const auto port = std::as_writable_bytes(std::span(&port_, 1));
     child_ = fork_to_tell(port, [&](const Tell& tell) {
         bind_to_processor(processor);
-        TlsServer server(
-            {"127.0.0.1", "0"}, certificates_.path() / "tls/david", {}, make(),
-            [](const std::string& line) { std::cerr << "slip-bench: served: " + line + "\n"; });
-        port_ = server.port();
+        const auto report = [](const std::string& line) {
+            std::cerr << "slip-bench: served: " + line + "\n";
+        };
+        const TlsServer::Serve serve = make();
+        TlsServer over_tls({"127.0.0.1", "0"}, certificates_.path() / "tls/david", {}, serve,
+                           report);
+        SharedMemoryServer in_memory(socket(), std::nullopt, {}, serve, report);
+        std::thread beside([&] { in_memory.run(); });
+        port_ = over_tls.port();
         tell(port);
-        server.run();
+        over_tls.run();
+        in_memory.stop();
+        beside.join();
     });
 }
 
@@ -82,6 +92,10 @@ ForkedServer::~ForkedServer() {
 std::unique_ptr<Transport> ForkedServer::connect(const TimeLimits& limits) const {
     return connect_tls({"127.0.0.1", std::to_string(port_)}, certificates_.path() / "tls/charlie",
                        limits);
+}
+
+std::unique_ptr<Transport> ForkedServer::connect_in_memory(const TimeLimits& limits) const {
+    return connect_shared_memory(socket(), limits);
 }
 
 std::unique_ptr<ForkedServer> fork_david(const protocol::DavidModel& model, std::size_t processor) {

@@ -1,9 +1,10 @@
-// Davids in processes of their own, over loopback TLS.
+// Davids in processes of their own, over loopback TLS and in shared memory.
 #pragma once
 
 #include <sys/types.h>
 
 #include <cstddef>
+#include <filesystem>
 #include <functional>
 #include <memory>
 
@@ -25,10 +26,15 @@ public:
     /// Ends the child.
     ~ForkedServer();
 
-    /// May be called any number of times, from any thread, and in children of this process.
+    /// Over TLS. May be called any number of times, from any thread, and in children of this
+    /// process.
     std::unique_ptr<Transport> connect(const TimeLimits& limits = {}) const;
+    /// The same in shared memory.
+    std::unique_ptr<Transport> connect_in_memory(const TimeLimits& limits = {}) const;
 
 private:
+    std::filesystem::path socket() const { return certificates_.path() / "david"; }
+
     testing::TemporaryDirectory certificates_;
     pid_t child_ = -1;
     unsigned short port_ = 0;

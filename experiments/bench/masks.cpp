@@ -80,12 +80,12 @@ void measure_blocks(const WholeModel& whole, Report& report) {
 
 /// Processor time of one repetition at so many columns, in seconds per step.
 struct Steps {
-    std::vector<double> charlie, unprotected;
+    std::vector<double> charlie, in_memory, unprotected;
 };
 
 /// Charlie's thread alone: David has a process of his own, and no mask is made meanwhile.
 Steps run_steps(const WholeModel& whole, Int8Engine& unprotected, engines::HybridEngine& over_tls,
-                std::size_t columns) {
+                engines::HybridEngine& in_memory, std::size_t columns) {
     const std::size_t steps = std::max<std::size_t>(whole.options.tokens / columns, 1);
     const std::size_t positions = whole.transformer->config().max_position_embeddings;
     const std::size_t context =
@@ -104,6 +104,8 @@ Steps run_steps(const WholeModel& whole, Int8Engine& unprotected, engines::Hybri
         over_tls.wait_until_ready((steps + 1) * columns);
         seconds.unprotected.push_back(run(unprotected));
         seconds.charlie.push_back(run(over_tls));
+        in_memory.wait_until_ready((steps + 1) * columns);
+        seconds.in_memory.push_back(run(in_memory));
     }
     return seconds;
 }
@@ -138,11 +140,13 @@ double message_seconds(const WholeModel& whole, std::size_t i) {
 
 void measure_processor_time(WholeModel& whole, Report& report) {
     const auto link = whole.server->connect(asleep());
+    const auto memory = whole.server->connect_in_memory(asleep());
     engines::HybridEngine over_tls = protected_by(whole, *link, 0);
+    engines::HybridEngine in_memory = protected_by(whole, *memory, 0);
     std::array<Steps, 2> all;
     constexpr auto& columns = measured_columns;
     for (std::size_t i = 0; i < columns.size(); ++i) {
-        all[i] = run_steps(whole, whole.unprotected, over_tls, columns[i]);
+        all[i] = run_steps(whole, whole.unprotected, over_tls, in_memory, columns[i]);
     }
     CharlieTimes times;
     const double masks = times.masks = mask_seconds_per_token(whole);
@@ -154,12 +158,16 @@ void measure_processor_time(WholeModel& whole, Report& report) {
         const double unprotected = median(all[i].unprotected) / per_step;
         report.rows.push_back({"Charlie without masks" + at, charlie, 1 / charlie, "tokens/s"});
         report.rows.push_back({"unprotected int8" + at, unprotected, 1 / unprotected, "tokens/s"});
+        const double local = median(all[i].in_memory) / per_step;
+        report.rows.push_back({"Charlie in shared memory" + at, local, 1 / local, "tokens/s"});
         const double messages = times.messages[i] = message_seconds(whole, i) / per_step;
         report.rows.push_back({"messages over TLS alone" + at, messages, 1 / messages, "tokens/s"});
         report.figures.push_back(
             {"messages_cpu_" + std::to_string(columns[i]), messages / unprotected});
         report.figures.push_back(
             {"charlie_cpu_" + std::to_string(columns[i]), (charlie + masks) / unprotected});
+        report.figures.push_back({"charlie_shm_" + std::to_string(columns[i]),
+                                  median_ratio(all[i].in_memory, all[i].charlie)});
     }
     measure_charlie_parts(whole, times, report);
 }

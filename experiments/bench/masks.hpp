@@ -13,7 +13,8 @@ namespace slip::bench {
 /// per pass of H. charlie_cpu_1 and charlie_cpu_16, Charlie's processor time per token over TLS at
 /// so many columns, floats, TLS and the masks that he uses up included, over Int8Engine's;
 /// messages_cpu_1 and messages_cpu_16, of that time what as many bytes over TLS take alone. Its
-/// parts, and how much they account for: measure_charlie_parts().
+/// parts, and how much they account for: measure_charlie_parts(). charlie_shm_1 and charlie_shm_16,
+/// Charlie's processor time in shared memory, without masks, over that over TLS.
 /// decode_tls_steady, decode over TLS while a background thread that shares David's processor makes
 /// the masks that are used up, over Int8Engine's.
 Report measure_masks(WholeModel& whole);

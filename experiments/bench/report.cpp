@@ -40,6 +40,8 @@ constexpr std::array wanted_figures = {
     Wanted{"charlie_total_7b", false, 0.045},
     Wanted{"charlie_cpu_1", false, 0.25},
     Wanted{"charlie_cpu_16", false, 0.60},
+    Wanted{"charlie_shm_1", false, 0.8},
+    Wanted{"charlie_shm_16", false, 0.8},
     Wanted{"decode_tls_steady", true, 0.55},
     Wanted{"block_ns_inputs", false, 8},
     Wanted{"block_ns_outputs", false, 16},

@@ -64,9 +64,12 @@ public:
         : lengths_(whole),
           bound_(whole),  // forks, so it comes first
           link_(whole.server->connect()),
+          memory_(whole.server->connect_in_memory()),
           engine_(protected_by(whole, *link_, lengths_.masks())),
+          in_memory_(protected_by(whole, *memory_, lengths_.masks())),
           open_(whole, whole.unprotected, lengths_),
           hybrid_(whole, engine_, lengths_),
+          local_(whole, in_memory_, lengths_),
           http_(whole, hybrid_, lengths_),
           steady_(whole, lengths_) {}
 
@@ -76,9 +79,12 @@ public:
         with_stock([&] { protected_.alone.push_back(hybrid_.decode(1)); });
         unprotected_.company.push_back(open_.decode(together));
         with_stock([&] { protected_.company.push_back(hybrid_.decode(together)); });
+        with_stock([&] { beside_.alone.push_back(local_.decode(1)); });
+        with_stock([&] { beside_.company.push_back(local_.decode(together)); });
         with_stock([&] { over_http_.push_back(http_.decode(together)); });
         unprotected_.first.push_back(open_.first_token());
         with_stock([&] { protected_.first.push_back(hybrid_.first_token()); });
+        with_stock([&] { beside_.first.push_back(local_.first_token()); });
         steady_.run();
     }
 
@@ -86,6 +92,7 @@ public:
         Report report;
         report_as("unprotected int8", unprotected_, report);
         report_as("hybrid over TLS", protected_, report);
+        report_as("hybrid in shared memory", beside_, report);
         const auto row = [&](const char* name, const std::vector<double>& seconds) {
             const double token = median(seconds);
             report.rows.push_back({name, token, 1 / token, "tokens/s"});
@@ -97,6 +104,7 @@ public:
             report.figures.push_back({name, median_ratio(a, b)});
         };
         figure("batch8_over_batch1", protected_.alone, protected_.company);
+        figure("batch8_over_batch1_shm", beside_.alone, beside_.company);
         figure("batch8_over_unprotected", unprotected_.company, protected_.company);
         figure("first_token", protected_.first, unprotected_.first);
         figure("endpoint_over_library", protected_.company, over_http_);
@@ -107,17 +115,18 @@ private:
     template <class Work>
     void with_stock(const Work& work) {
         engine_.wait_until_ready(lengths_.masks());
+        in_memory_.wait_until_ready(lengths_.masks());
         work();
     }
 
     const ServeLengths lengths_;
     ServeBound bound_;
-    const std::unique_ptr<Transport> link_;
-    engines::HybridEngine engine_;
-    ServeContestant open_, hybrid_;
+    const std::unique_ptr<Transport> link_, memory_;
+    engines::HybridEngine engine_, in_memory_;
+    ServeContestant open_, hybrid_, local_;
     HttpContestant http_;
     SteadyState steady_;
-    Times unprotected_, protected_;
+    Times unprotected_, protected_, beside_;
     std::vector<double> over_http_;
 };
 

@@ -13,9 +13,11 @@ namespace slip::bench {
 std::string serve_processors(const WholeModel& whole);
 
 /// Each repetition runs all contestants in turn, each behind a Scheduler: Int8Engine, and the
-/// hybrid engine over TLS with masks that are ready before a clock starts. Tokens are counted while
-/// all generations run. Figures:
+/// hybrid engine over TLS, and in shared memory, with masks that are ready before a clock starts.
+/// Tokens are counted while all generations run. Hybrid is over TLS where nothing else is said.
+/// Figures:
 ///   batch8_over_batch1       tokens per second of 8 generations over those of one, hybrid;
+///   batch8_over_batch1_shm   the same in shared memory;
 ///   batch8_over_unprotected  the same 8, hybrid over Int8Engine;
 ///   batch8_bound             what that could be at most: ServeBound;
 ///   first_token              seconds from a prompt of 128 tokens to its first token, hybrid over

@@ -128,8 +128,8 @@ class Bench(Deployment):
     def test_every_figure_of_serving_is_there(self):
         _, figures = self.bench("serve", "--artifact", self.artifact, "--model",
                                 self.folder / "model", "--tokens", "4", "--repetitions", "2")
-        for name in ["batch8_over_batch1", "batch8_over_unprotected", "batch8_bound", "first_token",
-                     "endpoint_over_library"]:
+        for name in ["batch8_over_batch1", "batch8_over_batch1_shm", "batch8_over_unprotected",
+                     "batch8_bound", "first_token", "endpoint_over_library"]:
             self.assertGreater(figures[name], 0, name)
 
     def assert_chart(self, plot, rows):
@@ -175,6 +175,7 @@ class LatticeBench(Bench):
         report, figures = self.bench("masks", "--artifact", self.artifact, "--model",
                                      self.folder / "model", "--tokens", "4", "--repetitions", "2")
         for name in ["block_ns_inputs", "block_ns_outputs", "charlie_cpu_1", "charlie_cpu_16",
+                     "charlie_shm_1", "charlie_shm_16",
                      "decode_tls_steady"]:
             self.assertGreater(figures[name], 0, name)
         self.assert_parts(report["charlie_parts"], figures)

@@ -416,7 +416,7 @@ class SmallModel(SystemTest):
         self.assertEqual(result.returncode, 0, result.stderr)
         report = json.loads(result.stdout)
         figures = {figure["name"]: figure["value"] for figure in report["figures"]}
-        for name in ["unprotected_read", "decode_in_process", "decode_tls", "tls_round_us"]:
+        for name in ["unprotected_read", "decode_in_process", "decode_tls", "decode_shm", "tls_round_us"]:
             self.assertGreater(figures[name], 0, name)
         picture = xml.etree.ElementTree.parse(self.folder / "p.svg").getroot()
         texts = [text.text for text in picture.iter("{http://www.w3.org/2000/svg}text")]
