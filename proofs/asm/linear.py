@@ -8,6 +8,7 @@ import z3
 
 import sums
 import terms as t
+from layouts import EXTENT
 from run import Part, Results
 from spec import KAPPA, PRIMES, SPACE, below, value
 from totals import Totals
@@ -253,14 +254,32 @@ def factor(largest):
             [Part("value", lambda v: z3.SignExt(48, v), (-largest, largest))])
 
 
+def inner_of_rows(image, run, backend):
+    """z = B q of any size, with B row by row, as the portable pack_right leaves it."""
+    machine, explorer = run.of_any_size()
+    run.sum_products()
+    sums_of, sizes = Totals(machine), machine.sizes
+    k, n = (sizes.symbol(name, 0, EXTENT) for name in "kn")
+    whole = sizes.product_of(k, n)
+    right = machine.input("right", t.scale(whole, 2, 64), 2, [run.family("b", 16, *factor(2047))],
+                          alignment=64)
+    q_at = machine.input("q", t.scale(n, 2, 64), 2, [run.family("q", 16, *factor(32767))])
+    b, q = sums_of.of(right, "value"), sums_of.of(q_at, "value")
+
+    def check(_, code, c):
+        row = sums_of.stretch(((b, sizes.multiple(c, n), 1), (q, 0, 1)), n, EXTENT)
+        sums_of.expect(code, 64, ([(row, 1)], {}), "an element of z")
+    z_at = machine.output("z", t.scale(k, 8, 64), 8, None, check)
+    explorer.call(f"{SPACE}{backend}::low_rank_inner", [right, k, n, q_at, z_at])
+
+
 def low_rank_inner(image, run, backend, k, n):
     """The layout that pack_right leaves is the kernel's own, so both are run."""
     run.sum_products()
     b_at, b = run.array("b", k * n, 16, *factor(2047))
-    layout = "portable" if backend == "avx2" else backend
-    run.machine.call(f"{SPACE}{layout}::right_bytes", [k, n])
+    run.machine.call(f"{SPACE}{backend}::right_bytes", [k, n])
     right = run.room(run.machine.general["rax"], 64)
-    run.machine.call(f"{SPACE}{layout}::pack_right", [b_at, k, n, right])
+    run.machine.call(f"{SPACE}{backend}::pack_right", [b_at, k, n, right])
     q_at, q = run.array("q", n, 16, *factor(32767))
     b, q = ([run.operands[v.get_id()][0] for v in elements] for elements in (b, q))
     z_at = run.room(8 * k, 8)

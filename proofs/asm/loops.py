@@ -344,16 +344,17 @@ class Explorer:
         return shape.richer({place: form for place, form in forms.items() if form is not None})
 
     def most_passes(self, passes, path):
-        """How many passes lie behind where one begins, at most; None if there is no such number."""
-        def is_most(number):
-            return self.sizes.holds(self.sizes.total(passes) <= number, path)
+        """How many passes lie behind where one begins, at most: a power of 2 less 2, or None if there is no such
+        number."""
+        def is_most(power):
+            return self.sizes.holds(self.sizes.total(passes) <= (1 << power) - 2, path)
         if not is_most(MOST):
             return None
-        low, high = -1, MOST
+        low, high = 0, MOST
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if is_most(middle) else (middle, high)
-        return high
+        return (1 << high) - 2
 
     def guesses(self, first, backs, passes):
         """Bounds that the branches of a pass suggest for the next, and that hold at the first."""

@@ -193,4 +193,18 @@ def integers():
              if sizes.holds(sizes.condition(claim), []) != is_so]
     if sizes.product_of(a, b) is not None:
         wrong.append("sizes: a product that may wrap is a number")
-    return wrong
+    return wrong + multiples()
+
+
+def multiples():
+    """Row i of k rows of n elements ends where k rows do or before; no other row does."""
+    t.forget()
+    sizes = Sizes()
+    k, n = (sizes.symbol(name, 0, 1 << 24) for name in "kn")
+    whole, i = sizes.total(sizes.product_of(k, n)), sizes.counter("i")
+    at, rows, passes = sizes.total(sizes.multiple(i, n)), sizes.total(k), sizes.total(i)
+    claims = [(z3.Implies(passes < rows, at + sizes.total(n) <= whole), True), (at <= whole, False),
+              (z3.Implies(passes < rows, at + 2 * sizes.total(n) <= whole), False), (at >= 0, True),
+              (z3.Implies(rows > 0, sizes.total(n) <= whole), True), (sizes.total(n) <= whole, False)]
+    return [f"sizes: {claim} is {'not ' if is_so else ''}proved" for claim, is_so in claims
+            if sizes.holds(claim, []) != is_so]

@@ -48,7 +48,7 @@ MUTANTS = [
      r"vpsllvq( +zmm\d+,zmm\d+),zmm\d+", r"vmovdqa64\1"),
     ("avx512", "low_rank_outer", "m=2 k=3, 4 limbs", "low_rank_outer", r"(vpsllq .*,)0xe",
      r"\g<1>0xd"),
-    ("avx2", "low_rank_inner", "k=2 n=280", "low_rank_inner", r"vpmovsxdq", "vpmovzxdq"),
+    ("avx2", "low_rank_inner", ANY, "low_rank_inner", r"vpmovsxdq", "vpmovzxdq"),
     ("avx2", "low_rank_outer", "m=2 k=3, 4 limbs", "outer_product<4u>", r"(vpsllq .*,)0xe",
      r"\g<1>0xd"),
     ("portable", "low_rank_outer", "m=2 k=3, 4 limbs", "pack_left", r"0x7ff", "0x3ff"),
@@ -100,6 +100,11 @@ SIZE_MUTANTS = [
     ("avx2", "multiply_panel_by_4", ANY, "multiply_panel_by_4", r"sub +rcx,0x1\b", "sub cx,0x1", "steps=3"),
     ("avx512", "multiply_panel_by_1", ANY, "multiply_panel_by_1", "cmp +rdi,rdx", "cmp di,dx", "steps=3"),
     ("avx512", "multiply_panel_by_5", ANY, "multiply_panel_by_5", r"shl +rdx,0x2", "shl dl,0x2", "steps=3"),
+    # 31 or 255 products taken for 32 or 256; a rest of 4 products left out.
+    ("portable", "low_rank_inner", ANY, "low_rank_inner", r"cmp +rbx,0x1f\b", "cmp rbx,0x1e", "k=1 n=70"),
+    ("portable", "low_rank_inner", ANY, "low_rank_inner", r"test +cl,0x7\b", "test cl,0x3", "k=1 n=70"),
+    ("avx2", "low_rank_inner", ANY, "low_rank_inner", r"cmp +rsi,0xff\b", "cmp rsi,0xfe", "k=2 n=280"),
+    ("avx2", "low_rank_inner", ANY, "low_rank_inner", r"and +r13d,0x7\b", "and r13d,0x3", "k=5 n=9"),
     # The same of layouts; also wrong from 2^16 on.
     ("portable", "packed_bytes", ANY, "packed_bytes", r"imul +rax,rsi", "imul eax,esi", "m=3 n=5"),
     ("portable", "packed_bytes", ANY, "packed_bytes", r"mov +rax,rdi", "movzx eax,di", "m=3 n=5"),
@@ -129,7 +134,8 @@ SIZE_MUTANTS = [
 ]
 # (backend, kernel, sizes) whose proof must fail without the ranges that the contract requires.
 RANGES_NEEDED = [("portable", "unmask", ANY), ("avx512", "unmask", ANY),
-                 ("avx2", "gemm", "m=17 n=517 b=1 planes=2"), ("avx512", "low_rank_inner", "k=1 n=645")]
+                 ("portable", "low_rank_inner", ANY), ("avx2", "gemm", "m=17 n=517 b=1 planes=2"),
+                 ("avx512", "low_rank_inner", "k=1 n=645")]
 
 
 def refusal(image, run, table, wanted, fixed=""):

@@ -122,13 +122,14 @@ class RegionMachine(Machine):
     def output(self, name, length, size, reads, check, part=None, count=1, alignment=None):
         """The same of one that is written. The contract's value of an element depends on the elements of
         inputs that reads(number of the part, index in it) gives, the k-th always one of the same family;
-        check(number of the part, code, elements) proves it."""
+        check(number of the part, code, elements) proves it. One that depends on any number of elements has no
+        `reads`, and check is given its index."""
         chunks = []
         for number, (begin, end) in enumerate(self.parts(length, size, part, count)):
             chunks.append(Chunk(
                 begin, end,
-                reads=lambda index, number=number, first=divided(begin, size): reads(
-                    number, t.sub(index, first, 64)),
+                reads=reads and (lambda index, number=number, first=divided(begin, size): reads(
+                    number, t.sub(index, first, 64))),
                 check=lambda code, elements, number=number: check(number, code, elements)))
         return self.region(name, length, size, chunks, alignment)
 
@@ -357,7 +358,10 @@ class RegionMachine(Machine):
                 self.path = [*path, self.guards[self.assumed]]
             code = t.from_cells(cells[k * region.size:(k + 1) * region.size])
             self.guard = guard
-            self.compare_element(chunk, t.term(code, 8 * region.size), chunk.reads(t.add(first, k, 64)))
+            if chunk.reads:
+                self.compare_element(chunk, t.term(code, 8 * region.size), chunk.reads(t.add(first, k, 64)))
+            else:
+                chunk.check(code, t.add(first, k, 64))
             self.path, self.assumed, self.guard = path, None, None
 
     def compare_element(self, chunk, code, elements):

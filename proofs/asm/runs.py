@@ -34,6 +34,7 @@ LISTED = {
     "pack_right": {"portable": ("k=2 n=9",)},
     **{f"multiply_panel_by_{number}": dict.fromkeys(("avx2", "avx512"), ("steps=1", "steps=3"))
        for number in (1, 2, 3, 4, 5)},
+    "low_rank_inner": {"portable": ("k=5 n=9", "k=1 n=70"), "avx2": ("k=5 n=9", "k=2 n=280", "k=1 n=861")},
     "packed_bytes": dict.fromkeys(("portable", "avx2", "avx512"), ("m=3 n=5", "m=65 n=131")),
     "combinations_bytes": {"portable": ("n=3 planes=7", "n=130 planes=1")},
     "right_bytes": dict.fromkeys(("portable", "avx512"), ("k=3 n=5", "k=9 n=645")),
@@ -154,11 +155,11 @@ def add_products(add):
 
 def add_factors(add):
     """The low rank part."""
+    for backend in ("portable", "avx2"):
+        add(backend, "low_rank_inner", ANY, linear.inner_of_rows)
     # A second group of rows, and a second pass.
-    for backend, sizes in (("portable", ((5, 9), (1, 70))), ("avx2", ((5, 9), (2, 280), (1, 861))),
-                           ("avx512", ((9, 133), (1, 645), (9, 645)))):
-        for c, n in sizes:
-            add(backend, "low_rank_inner", f"k={c} n={n}", linear.low_rank_inner, c, n)
+    for c, n in ((9, 133), (1, 645), (9, 645)):
+        add("avx512", "low_rank_inner", f"k={c} n={n}", linear.low_rank_inner, c, n)
     # Padded panels and pairs; every exponent; a second pass of columns.
     for backend, rows in (("portable", 4), ("avx2", 16), ("avx512", 64)):
         for limbs, m, c, exponents in ((3, rows + 1, 3, (0, 1, 20, 7)), (4, 2, 3, (20, 0)),

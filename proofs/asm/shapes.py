@@ -62,18 +62,18 @@ def loop_of(head, tails, edges, before):
 
 class Affine:
     """A register or 8 bytes of the stack that begin as `first` and grow by `step` in their low `width`
-    bits; above these are zeros."""
+    bits; above these are zeros. A step that is no number is a sum of sizes, of 64 bits."""
 
     def __init__(self, first, step, width):
         self.first, self.step, self.width = first, step, width
 
-    def after(self, passes):
-        low = t.add(self.first, t.scale(t.extract(passes, 0, self.width), self.step, self.width),
-                    self.width)
-        return t.zero_extend(low, self.width, 64)
+    def after(self, passes, sizes):
+        grown = t.scale(t.extract(passes, 0, self.width), self.step, self.width) if t.is_int(
+            self.step) else sizes.multiple(passes, self.step)
+        return t.zero_extend(t.add(self.first, grown, self.width), self.width, 64)
 
     def is_like(self, other):
-        return type(other) is Affine and (self.step, self.width) == (other.step, other.width)
+        return type(other) is Affine and self.width == other.width and same(self.step, other.step)
 
 
 UNKNOWN = "unknown"
@@ -85,9 +85,15 @@ def growth(first, second):
         low = [t.extract(v, 0, width) for v in (first, second)]
         above = [t.extract(v, width, 64 - width) for v in (first, second)] if width < 64 else []
         step = t.sub(low[1], low[0], width)
-        if t.is_int(step) and all(t.is_int(v) and v == 0 for v in above):
+        if all(t.is_int(v) and v == 0 for v in above) and (
+                t.is_int(step) or width == 64 and is_size(step)):
             return Affine(low[0], step, width)
     return UNKNOWN
+
+
+def is_size(v):
+    """Whether a value is a sum of sizes, counters and pointers."""
+    return all(key in t.SIZES for key in t.linear(v, 64)[0])
 
 
 def same_cell(a, b):
@@ -172,7 +178,7 @@ class Shape:
                 form.put(state, place, self.passes)
         elif kind == "general":
             state.general[place[1]] = machine.unknown(place[1], 64) if form == UNKNOWN else (
-                form.after(self.passes))
+                form.after(self.passes, machine.sizes))
         elif kind == "mask":
             state.masks[place[1]] = machine.unknown(place[1], 64)
         elif kind == "vector":
@@ -182,7 +188,7 @@ class Shape:
         elif kind == "byte":
             state.memory.pop(place[1], None)
         else:
-            for k, cell in enumerate(t.to_cells(form.after(self.passes), 64)):
+            for k, cell in enumerate(t.to_cells(form.after(self.passes, machine.sizes), 64)):
                 state.memory[place[1] + k] = cell
 
     def broken(self, state, sizes):
@@ -190,7 +196,7 @@ class Shape:
         wrong, following = [], t.add(self.passes, 1, 64)
         for place, form in self.forms.items():
             if type(form) is Affine and not is_equal(
-                    value_at(state, place), form.after(following), state, sizes):
+                    value_at(state, place), form.after(following, sizes), state, sizes):
                 wrong.append(place)
             if type(form) is Chain and form.byte == 0 and not form.is_kept(
                     state, place, sizes.symbols[t.ident(self.passes)]):

@@ -159,6 +159,32 @@ class Sizes:
                 self.total(few) == number, self.total(v) == number * self.total(size)))
         return v
 
+    def multiple(self, passes, size):
+        """The product of a sum with a counter and a sum of sizes."""
+        (atoms, constant), (others, number) = t.linear(passes, 64), t.linear(size, 64)
+        parts = [(size, constant), (t.sub(passes, constant, 64), number)]
+        parts += [(self.counted(counter, one), t.signed(c, 64) * t.signed(d, 64))
+                  for counter, c in atoms.values() for one, d in others.values()]
+        return t.total(parts, 64)
+
+    def counted(self, counter, size):
+        """The symbol of the product of a counter and a size. Known of it is that it grows: before the last of
+        so many steps of that size there is one less than their product."""
+        key = frozenset(map(t.keep, (counter, size)))
+        if key not in self.products:
+            v, product = self.declared(f"counted[{len(self.products)}]")
+            self.counters.add(t.ident(v))
+            passes, one = (self.symbols[t.ident(of)] for of in (counter, size))
+            self.bases[product.get_id()] |= {passes.get_id()}
+            self.assume([product], product >= 0, z3.Implies(passes == 0, product == 0))
+            for pair, whole in self.products.items():
+                if t.ident(size) in pair and whole is not None and t.ident(whole) not in self.counters:
+                    count, = pair - {t.ident(size)} or pair
+                    self.assume([product], z3.Implies(
+                        passes + 1 <= self.symbols[count], product + one <= self.total(whole)))
+            self.products[key] = v
+        return self.products[key]
+
     def product_of(self, a, b):
         """The symbol of a product that the contract speaks of, or of one of two numbers that depend on sizes
         alone and are proved to be small; None of others."""
@@ -180,7 +206,8 @@ class Sizes:
         v, product = self.declared(f"product[{number}]")
         self.ranges[t.ident(v)] = 0, ends[0] * ends[1]
         self.assume([product], product >= 0, product < ends[0] * ends[1],
-                    product == self.linear_in_monomials(values[0] * values[1]))
+                    product == self.linear_in_monomials(values[0] * values[1]),
+                    *(z3.Implies(one >= 1, product >= other) for one, other in (values, values[::-1])))
         return v
 
     def linear_in_monomials(self, v):
@@ -326,7 +353,7 @@ class Sizes:
             if key not in seen:
                 seen.add(key)
                 if key in self.symbols:
-                    found.add(self.symbols[key].get_id())
+                    found |= self.bases[self.symbols[key].get_id()]
                 stack += t.parts_of(node)
         return frozenset(found)
 

@@ -8,9 +8,9 @@ Which places of a loop add up products, and which ones a pass adds, is found out
 something unknown there. If a pass adds a[i + s p] b[j + t p], where p passes lie behind, the invariant is
 that the place holds what it did at first and a stretch of p products; if it adds a stretch of c products
 that begins where that of the pass before ends, a stretch of c p of them. That every pass keeps this is
-proved like any other invariant: a stretch, and a product or stretch that continues it, are one stretch, and
-so are m stretches whose elements alternate. Products that a sum has more or less than that are never taken
-for equal."""
+proved like any other invariant: of two sums that are equal one has the other's products, a stretch being
+followed from its beginning by products and stretches that continue each other; m stretches whose elements
+alternate are one."""
 
 from typing import NamedTuple
 
@@ -18,7 +18,7 @@ import sums
 import terms as t
 from machine import Refused
 
-MOST = 1 << 25  # passes of a loop
+MOST = 25  # the passes of a loop are fewer than 2 to this
 
 
 class End(NamedTuple):
@@ -61,8 +61,42 @@ class Stretch:
         return [self.with_ends([End(end.of, end.at(k), 0) for end in self.ends], 1, 1)
                 for k in range(self.length)]
 
+    def place(self, times):
+        """What tells where it begins."""
+        return self.of, times, tuple(key_of(end.first) for end in self.ends)
+
+    def group(self, times):
+        """What those have in common of which one may be made."""
+        return self.of, times, key_of(self.length), tuple(end.step for end in self.ends)
+
+    def may_begin(self, whole):
+        """Whether it has the arrays and the steps of another one that has products, as one that has one."""
+        is_single = t.is_int(self.length)
+        return self.of == whole.of and (not t.is_int(whole.length) or is_single and whole.length) and (
+            is_single or all(x.step == y.step for x, y in zip(self.ends, whole.ends)))
+
+    def is_behind(self, other):
+        """Whether it begins a known number of elements behind another one."""
+        moved = t.sub(self.ends[0].first, other.ends[0].first, 64)
+        return t.is_int(moved) and t.signed(moved, 64) > 0
+
+    def following(self):
+        """The indexes behind the last."""
+        return [end._replace(first=end.at(self.length)) for end in self.ends]
+
+    def after(self, beginning):
+        """What is left of it without its beginning, with indexes as that one has them."""
+        ends = [end._replace(first=own.at(beginning.length) if own.step else t.add(own.first, end.step, 64))
+                for end, own in zip(self.ends, beginning.ends)]
+        return self.with_ends(ends, t.sub(self.length, beginning.length, 64), self.most)
+
     def with_ends(self, ends, length, most):
         return Stretch(ends, length, most, self.product)
+
+
+def is_one(a, b):
+    """Whether two values are the same sum."""
+    return key_of(a) == key_of(b)
 
 
 def key_of(v):
@@ -175,67 +209,59 @@ class Totals:
     def are_equal(self, own, others):
         """The same of two lists of (Stretch, times)."""
         own, others = self.joined(own), self.joined(others)
-        for one, times in own:
-            found = next((other for other in others if times == other[1] and self.is_same(
-                one, other[0])), None)
-            if found is None:
+        for left, times in others:
+            while found := self.beginning(left, [one for one, several in own if several == times]):
+                own = [one for one in own if one[0] is not found]
+                left = left.after(found)
+            if not self.is_number(left.length, 0):
                 return False
-            others.remove(found)
-        return all(self.is_number(other.length, 0) for other, _ in others)
+        return all(self.is_number(one.length, 0) for one, _ in own)
 
-    def is_same(self, a, b):
-        ends = list(zip(a.ends, b.ends))
-        return a.of == b.of and self.is_number(a.length, b.length) and (
-            t.is_int(a.length) and a.length == 1 or all(x.step == y.step for x, y in ends)) and all(
-                self.is_number(x.first, y.first) for x, y in ends)
+    def beginning(self, whole, stretches):
+        """One of some stretches that is proved to be the beginning of another one, if it is not longer."""
+        alike = [one for one in stretches if one.may_begin(whole)]
+        for one in alike:  # first what needs no solver
+            if all(is_one(x.first, y.first) for x, y in zip(one.ends, whole.ends)):
+                return one
+        for one in alike:
+            if not any(one.is_behind(other) for other in alike) and all(
+                    self.is_number(x.first, y.first) for x, y in zip(one.ends, whole.ends)):
+                return one
+        return None
 
     def is_number(self, a, b):
         """Whether two sums of sizes and counters are proved to be equal."""
         difference = t.sub(a, b, 64)
         if t.is_int(difference):
             return difference == 0
-        sizes = self.machine.sizes
-        return self.machine.proved(sizes.total(a) == sizes.total(b))
+        return self.machine.proved(self.machine.sizes.total(difference) == 0)
 
     def joined(self, stretches):
-        """The same sum in as few stretches as there are."""
-        left = [(one, times) for whole, times in stretches for one in whole.singles()]
-        while True:
-            left = self.alternating(left)
-            pair = self.adjacent(left)
-            if pair is None:
-                return left
-            first, second = pair
-            left = [one for one in left if one is not first and one is not second]
-            left.append((first[0].with_ends(
-                first[0].ends, t.add(first[0].length, second[0].length, 64),
-                first[0].most + second[0].most), first[1]))
-
-    def adjacent(self, stretches):
-        """Two of them of which the second continues the first; None if there are none."""
-        for first in stretches:
-            one, times = first
-            if all(end.step == 0 for end in one.ends):
-                continue
-            behind = [end.at(one.length) for end in one.ends]
-            for second in stretches:
-                other = second[0]
-                if second is not first and times == second[1] and one.of == other.of and (
-                        t.is_int(other.length) and other.length == 1 or all(
-                            x.step == y.step for x, y in zip(one.ends, other.ends))) and all(
-                        self.is_number(x, y.first) for x, y in zip(behind, other.ends)):
-                    return first, second
-        return None
-
-    def alternating(self, stretches):
-        """The same with m stretches in one whose elements alternate."""
-        groups, done = {}, []
-        for one, times in stretches:
-            key = (one.of, times, key_of(one.length), tuple(end.step for end in one.ends))
-            groups.setdefault(key, []).append(one)
+        """The same with products one by one where their number is known, but those that continue all
+        stretches of a length, and m stretches in one whose elements alternate."""
+        singles, groups, done = {}, {}, []
+        for one, times in ((one, times) for whole, times in stretches for one in whole.singles()):
+            if t.is_int(one.length):
+                singles.setdefault(one.place(times), []).append((one, times))
+            else:
+                groups.setdefault(one.group(times), []).append(one)
+        for (_, times, *_), group in list(groups.items()):
+            longer = self.continued(group, times, singles)
+            if longer:
+                del groups[group[0].group(times)]
+                groups.setdefault(longer[0].group(times), []).extend(longer)
         for (_, times, _, steps), group in groups.items():
             done += [(one, times) for one in self.interleaved(group, steps)]
-        return done
+        return done + [one for several in singles.values() for one in several]
+
+    def continued(self, group, times, singles):
+        """Stretches of one length with the products that continue each; None if one has none."""
+        following = [one.with_ends(one.following(), 0, 0).place(times) for one in group]
+        if len(set(following)) < len(group) or not all(singles.get(place) for place in following):
+            return None
+        for place in following:
+            singles[place].pop()
+        return [one.with_ends(one.ends, t.add(one.length, 1, 64), one.most + 1) for one in group]
 
     def interleaved(self, group, steps):
         """The same of some of equal lengths and steps."""
@@ -333,7 +359,7 @@ def places_of(unknown, state):
     found = {}
     for place in unknown:
         if place[0] == "general":
-            if type(state.general[place[1]]) is sums.Sum:
+            if not t.is_int(state.general[place[1]]):
                 found[place] = 64
         elif place[0] in ("vector", "byte"):
             cell = cells_from(state, place, 1)[0]
