@@ -55,9 +55,9 @@ struct TimeLimits {
     std::chrono::milliseconds timeout{30000};
     /// How long the peer may be silent between two frames: David computes, Charlie's user thinks.
     std::chrono::milliseconds patience{600000};
-    /// Over TLS: how long a wait for the peer spins, yielding to other threads, before it sleeps.
-    /// A thread that spins sees the answer sooner than one that has to be woken, so 0 saves
-    /// processor time and costs speed.
+    /// Over TLS and in shared memory: how long a wait for the peer spins, yielding to other
+    /// threads, before it sleeps. A thread that spins sees the answer sooner than one that has to
+    /// be woken, so 0 saves processor time and costs speed.
     std::chrono::microseconds awake{2000};
     /// A descriptor, such as an eventfd, that outlives the connection: once it is readable, every
     /// wait fails. -1: there is none.
