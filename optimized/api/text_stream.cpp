@@ -14,7 +14,8 @@ namespace {
 /// Tokens that are decoded together with a new one: a character has 4 bytes at most, and
 /// SentencePiece removes a space at the beginning.
 constexpr std::size_t context = 8;
-constexpr std::size_t longest_window = 64;
+/// A new window costs one more text, of `context` tokens.
+constexpr std::size_t longest_window = 16;
 /// What SentencePiece gives for bytes that are no character yet.
 constexpr std::string_view replacement = "\xef\xbf\xbd";
 

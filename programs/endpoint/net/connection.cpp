@@ -105,7 +105,7 @@ void Connection::failed() noexcept { owner_.handler().failed(std::current_except
 
 void Connection::start() {
     guarded([&] {
-        arm(phase_timer_, owner_.options().head);
+        arm(owner_.options().head);
         stream_->open([self = shared_from_this()](const ErrorCode& error, std::size_t) {
             if (error) return self->close();
             self->guarded([&] {
@@ -116,13 +116,15 @@ void Connection::start() {
     });
 }
 
-void Connection::arm(asio::steady_timer& timer, std::chrono::milliseconds limit) {
-    timer.expires_after(limit);
-    timer.async_wait([weak = weak_from_this(), &timer](const ErrorCode& error) {
+void Connection::arm(std::chrono::milliseconds limit) {
+    phase_timer_.expires_after(limit);
+    phase_timer_.async_wait([weak = weak_from_this()](const ErrorCode& error) {
         if (error) return;
         const auto self = weak.lock();
         // It may have been armed anew when this call was on its way already.
-        if (self && timer.expiry() <= std::chrono::steady_clock::now()) self->give_up();
+        if (self && self->phase_timer_.expiry() <= std::chrono::steady_clock::now()) {
+            self->give_up();
+        }
     });
 }
 
@@ -133,13 +135,13 @@ void Connection::enter(Phase phase) {
     switch (phase) {
         case Phase::idle:
             since_ = std::chrono::steady_clock::now();
-            return arm(phase_timer_, options.idle);
+            return arm(options.idle);
         case Phase::head:
-            return arm(phase_timer_, options.head);
+            return arm(options.head);
         case Phase::body:
-            return arm(phase_timer_, options.body);
+            return arm(options.body);
         case Phase::ending:
-            return arm(phase_timer_, ending_limit);
+            return arm(ending_limit);
         default:
             disarm(phase_timer_);
     }
@@ -264,15 +266,31 @@ void Connection::flush() {
     }
     sending_ = std::exchange(queued_, {});
     writing_ = true;
-    arm(write_timer_, owner_.options().write);
+    write_until_ = std::chrono::steady_clock::now() + owner_.options().write;
+    watch_writing();
     stream_->write_all(asio::buffer(sending_),
                        [self = shared_from_this()](const ErrorCode& error, std::size_t size) {
                            self->writing_ = false;
-                           disarm(self->write_timer_);
                            if (error) return self->close();
                            self->unread_ -= size;
                            self->guarded([&] { self->flush(); });
                        });
+}
+
+/// One wait serves all writes that begin while it lasts: a timer that is set for each event of a
+/// stream, and set back, would cost more calls of the system than the write itself.
+void Connection::watch_writing() {
+    if (watching_) return;
+    watching_ = true;
+    write_timer_.expires_at(write_until_);
+    write_timer_.async_wait([weak = weak_from_this()](const ErrorCode& error) {
+        const auto self = weak.lock();
+        if (error || !self) return;
+        self->watching_ = false;
+        if (!self->writing_) return;
+        if (self->write_until_ <= std::chrono::steady_clock::now()) return self->give_up();
+        self->guarded([&] { self->watch_writing(); });
+    });
 }
 
 void Connection::answered() {

@@ -78,7 +78,8 @@ private:
     void answered();
     void end();
     void tell_gone() noexcept;
-    void arm(boost::asio::steady_timer& timer, std::chrono::milliseconds limit);
+    void arm(std::chrono::milliseconds limit);
+    void watch_writing();
 
     std::unique_ptr<Stream> stream_;
     const std::string peer_;
@@ -95,8 +96,10 @@ private:
     std::string unparsed_;
 
     bool writing_ = false;
-    bool last_ = false;   // of the answer has been appended
-    std::string queued_;  // behind what is being written
+    std::chrono::steady_clock::time_point write_until_;  // of the write under way, or the last one
+    bool watching_ = false;                              // write_timer_ is set
+    bool last_ = false;                                  // of the answer has been appended
+    std::string queued_;                                 // behind what is being written
     std::string sending_;
 
     std::atomic<bool> ends_ = false;
