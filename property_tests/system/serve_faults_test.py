@@ -55,12 +55,21 @@ class ServeFaultyDavids(ServeWithDavids, ServeTest):
     POINTS = (1, 0, 5, 60)  # replies: the first product's, that to HELLO, within a step, some steps later
 
     def goes_on_after(self, fault):
+        """Within the first limit under which the honest one answers: a loaded machine needs longer ones."""
+        for limit, reopen in [("0.25", "5"), ("1", FOREVER)]:
+            try:
+                return self.go_on_after(fault, limit, reopen)
+            except AssertionError:
+                if reopen == FOREVER:
+                    raise
+
+    def go_on_after(self, fault, limit, reopen):
         expected = self.alone(PROMPT, 40)["text"]
         with contextlib.ExitStack() as stack:
             honest = stack.enter_context(self.david())
             faulty = [stack.enter_context(self.between(honest, fault, at)) for at in self.POINTS]
             served = stack.enter_context(self.hybrid(
-                *faulty, honest, more=("--david-timeout", "1", "--reopen", FOREVER)))
+                *faulty, honest, more=("--david-timeout", limit, "--reopen", reopen)))
             answer = read_stream("text", served.post("text", order(stream=True, max_tokens=40))[2])
             self.assertEqual(answer["text"], expected)
             self.assertTrue(all(david.behave.struck.is_set() for david in faulty))
