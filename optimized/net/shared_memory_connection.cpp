@@ -13,7 +13,6 @@
 #include <cstring>
 #include <new>
 #include <system_error>
-#include <thread>
 #include <utility>
 
 #include "slip/error.hpp"
@@ -102,6 +101,7 @@ SharedMemoryConnection::SharedMemoryConnection(Side side, OwnDescriptor socket, 
     : socket_(std::move(socket)),
       region_(std::move(region)),
       limits_(limits),
+      awake_(limits.awake),
       name_(std::move(name)),
       out_(region_.ring(Ring::End::writer, side == Side::charlie ? 0 : 1)),
       in_(region_.ring(Ring::End::reader, side == Side::charlie ? 1 : 0)) {}
@@ -129,27 +129,25 @@ void SharedMemoryConnection::await_frame() {
     wait(in_, Clock::now() + limits_.patience, "the peer's next frame did not come");
 }
 
-/// Until something can be written, or read. Only a wait that was long in vain looks at the socket:
-/// a look costs as much as a sleep. A peer who is gone may have left bytes behind.
+/// Until something can be written, or read. Only a wait that has slept looks at the socket: a look
+/// costs as much as a sleep. A peer who is gone may have left bytes behind.
 void SharedMemoryConnection::wait(Ring& ring, Clock::time_point deadline, const char* while_doing) {
     const auto refuse = [&](const char* why) {
         throw ProtocolError(std::string(while_doing) + ": " + why);
     };
-    const auto asleep_at = Clock::now() + limits_.awake;
+    if (awake_.until([&] { return ring.available() > 0 || interrupted_; }, deadline)) {
+        if (interrupted_) refuse("the wait was called off");
+        return;
+    }
     bool slept = false;
     while (ring.available() == 0) {
-        if (interrupted_) refuse("the wait was called off");
-        const auto now = Clock::now();
-        if (now >= deadline) refuse("the peer did not act in time");
-        if (now < asleep_at) {
-            std::this_thread::yield();
-            continue;
-        }
-        if (slept && stop_asked(limits_.stop)) refuse("the wait was called off");
+        if (interrupted_ || (slept && stop_asked(limits_.stop))) refuse("the wait was called off");
         if (slept && ended()) {
             if (&ring == &in_ && ring.available() > 0) return;
             refuse("the peer ended the connection");
         }
+        const auto now = Clock::now();
+        if (now >= deadline) refuse("the peer did not act in time");
         const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - now);
         ring.sleep(std::min(left, stop_interval));
         slept = true;

@@ -7,6 +7,7 @@
 #include <span>
 #include <string>
 
+#include "optimized/net/awake.hpp"
 #include "optimized/net/deadline.hpp"
 #include "optimized/net/own_descriptor.hpp"
 #include "optimized/net/shared_ring.hpp"
@@ -68,6 +69,7 @@ private:
     const OwnDescriptor socket_;
     const SharedRegion region_;
     const TimeLimits limits_;
+    Awake awake_;
     const std::string name_;
     Ring out_;
     Ring in_;

@@ -17,7 +17,6 @@
 #include <thread>
 
 #include "optimized/base/error.hpp"
-#include "optimized/base/parallel.hpp"
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/net/certificates.hpp"
 #include "optimized/net/deadline.hpp"
@@ -34,10 +33,6 @@ using ErrorCode = boost::system::error_code;
 /// The most that one system call sends, and receives. Every call that sends may wake the peer.
 constexpr std::size_t sent_at_once = std::size_t{1} << 18;
 constexpr std::size_t received_at_once = std::size_t{1} << 16;
-/// Who gives the processor away for longer than this has met another thread that wants it. He gets
-/// it back later than a thread that sleeps and is woken, so for a while every wait sleeps at once.
-constexpr std::chrono::microseconds given_away{2000};
-constexpr std::chrono::milliseconds considerate{20};
 
 /// What OpenSSL says of an error. Asio knows no text for an error of the system within OpenSSL.
 std::string reason_of(const ErrorCode& error) {
@@ -202,17 +197,10 @@ bool TimedSocket::flush() {
 }
 
 bool TimedSocket::wait_for(short event) {
-    static const bool several_processors = base::available_threads() > 1;
-    auto now = Clock::now();
-    const auto awake_until = std::min(now + awake_, deadline_);
-    while (several_processors && now < awake_until && now >= wanted_by_others_until_) {
-        if (wait_until_ready(socket_.native_handle(), event, Clock::time_point{}, stop_) == 0) {
-            return true;
-        }
-        std::this_thread::yield();
-        const auto before = std::exchange(now, Clock::now());
-        if (now - before > given_away) wanted_by_others_until_ = now + considerate;
-    }
+    const auto ready = [&] {
+        return wait_until_ready(socket_.native_handle(), event, Clock::time_point{}, stop_) == 0;
+    };
+    if (awake_.until(ready, deadline_)) return true;
     const int result = wait_until_ready(socket_.native_handle(), event, deadline_, stop_);
     if (result != 0) failure_ = ErrorCode(result, boost::system::system_category());
     return result == 0;

@@ -20,6 +20,7 @@
 #include <string>
 #include <vector>
 
+#include "optimized/net/awake.hpp"
 #include "optimized/net/certificates.hpp"
 #include "optimized/net/deadline.hpp"
 #include "optimized/net/openssl.hpp"
@@ -68,10 +69,9 @@ private:
     bool wait_for(short event);
 
     Tcp::socket socket_;
-    std::chrono::microseconds awake_;
+    Awake awake_;
     const int stop_;
     Clock::time_point deadline_{};
-    Clock::time_point wanted_by_others_until_{};  // the processor
     ErrorCode failure_;
     std::vector<std::byte> waiting_;  // encrypted, not yet sent
     std::size_t waiting_size_ = 0;

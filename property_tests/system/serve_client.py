@@ -270,7 +270,8 @@ def split_with(name):
         if not made.exists():
             for old in [partial, *folder.glob(f"{name}@*")]:
                 shutil.rmtree(old, ignore_errors=True)
-            result = run("slip", "split", "--model", TINYSTORIES, "--rank", "4", "--set", name, "--out", partial)
+            result = run("slip", "split", "--model", TINYSTORIES, "--rank", "4", "--set", name,
+                         "--out", partial)
             assert result.returncode == 0, result.stderr
             partial.rename(made)
     return made
