@@ -30,7 +30,7 @@ class End(NamedTuple):
 
     def at(self, k):
         """The index of element k."""
-        return t.add(self.first, t.scale(k, self.step, 64), 64)
+        return t.total([(self.first, 1), (k, self.step)], 64)
 
 
 class Unknown:
@@ -245,7 +245,7 @@ class Totals:
                 singles.setdefault(one.place(times), []).append((one, times))
             else:
                 groups.setdefault(one.group(times), []).append(one)
-        for (_, times, *_), group in list(groups.items()):
+        for (_, times, *_), group in list(groups.items()) if singles else ():
             longer = self.continued(group, times, singles)
             if longer:
                 del groups[group[0].group(times)]
