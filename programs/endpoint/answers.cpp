@@ -204,6 +204,10 @@ std::string last_event(const AnswerHead& head, std::size_t index, const std::str
     return events + event(last) + "data: [DONE]\n\n";
 }
 
+std::string receipt_body(const ReceiptFacts& facts, const Receipt& receipt) {
+    return dump(slip_of(facts, receipt));
+}
+
 std::string error_body(const ApiError& error) {
     return dump({{"error",
                   {{"message", error.message},

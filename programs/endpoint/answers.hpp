@@ -87,6 +87,8 @@ std::string last_event(const AnswerHead& head, std::size_t index, const std::str
 /// An answer that has begun cannot be completed.
 std::string error_event(const ApiError& error);
 
+/// SERVE-7: "slip" of an answer.
+std::string receipt_body(const ReceiptFacts& facts, const Receipt& receipt);
 /// {"error": {...}}.
 std::string error_body(const ApiError& error);
 /// What is told of the model that is served.

@@ -80,6 +80,7 @@ Generation::Generation(const Shared& shared, AnswerHead head, const GenerationOr
         whole_.push_back({{index, "", std::nullopt}, ""});
         if (shown_.likeliest) whole_.back().part.choices.emplace();
     }
+    if (order.response) response_.emplace(head_, order);
     begun_.resize(unended_);
     times_.resize(unended_);
 }
@@ -154,6 +155,7 @@ bool Generation::on_token(std::size_t index, TokenId id, std::span<const float> 
 
 void Generation::show(std::optional<AnswerPart> part) {
     if (!part) return;
+    if (response_) return show_response(part->text);
     if (stream_) return send_events(part->index, text_event(head_, *part, include_usage_));
     AnswerPart& whole = whole_[part->index].part;
     whole.text += part->text;
@@ -169,6 +171,14 @@ void Generation::show(std::optional<AnswerPart> part) {
                           std::make_move_iterator(part->choices->end()));
 }
 
+/// SERVE-18.
+void Generation::show_response(const std::string& text) {
+    if (!stream_) return response_->add(text);
+    // What comes before the text comes first, and has the first numbers.
+    if (!begun_.front()) send_events(0, "");
+    send_events(0, response_->more(text));
+}
+
 void Generation::send_events(std::size_t index, std::string events) {
     if (!answering_) {
         answering_ = true;
@@ -179,7 +189,8 @@ void Generation::send_events(std::size_t index, std::string events) {
     }
     if (!begun_[index]) {
         begun_[index] = true;
-        events.insert(0, first_event(head_, index, include_usage_));
+        events.insert(0,
+                      response_ ? response_->first() : first_event(head_, index, include_usage_));
     }
     if (!reply_->write(events)) gone_ = true;
 }
@@ -202,19 +213,34 @@ void Generation::on_end(std::size_t index, const GenerationEnd& end) {
     whole_[index].finish_reason = end.reason == Reason::length ? "length" : complete;
     const AnswerEnd all{receipt_, shared_.facts};
     if (stream_) {
-        send_events(index, last_event(head_, index, whole_[index].finish_reason,
-                                      unended_ == 0 ? &all : nullptr, include_usage_));
-        if (unended_ == 0) reply_->finish();
+        finish_stream(index, all);
     } else if (unended_ == 0) {
-        send({200, "application/json", whole_answer(head_, whole_, all), {}});
+        send({200,
+              "application/json",
+              response_ ? response_->whole(whole_[index].finish_reason, all)
+                        : whole_answer(head_, whole_, all),
+              {}});
     }
+}
+
+/// The end of one choice.
+void Generation::finish_stream(std::size_t index, const AnswerEnd& end) {
+    const std::string& reason = whole_[index].finish_reason;
+    if (response_) {
+        if (!begun_[index]) send_events(index, "");
+        send_events(index, response_->last(reason, end));
+    } else {
+        send_events(index, last_event(head_, index, reason, unended_ == 0 ? &end : nullptr,
+                                      include_usage_));
+    }
+    if (unended_ == 0) reply_->finish();
 }
 
 /// One choice that fails ends the others.
 void Generation::fail(const ApiError& error) {
     gone_ = true;
     if (answering_) {
-        reply_->write(error_event(error));
+        reply_->write(response_ ? response_->failed(error) : error_event(error));
         reply_->finish();
     } else {
         send({error.status, "application/json", error_body(error), {{"Retry-After", "1"}}});

@@ -17,6 +17,7 @@
 #include "programs/endpoint/parsing/http.hpp"
 #include "programs/endpoint/parsing/request.hpp"
 #include "programs/endpoint/request_log.hpp"
+#include "programs/endpoint/responses.hpp"
 #include "slip/chat.hpp"
 #include "slip/scheduler.hpp"
 
@@ -69,6 +70,8 @@ private:
     bool on_token(std::size_t index, TokenId id, std::span<const float> logits);
     void on_end(std::size_t index, const GenerationEnd& end);
     void show(std::optional<AnswerPart> part);
+    void show_response(const std::string& text);
+    void finish_stream(std::size_t index, const AnswerEnd& end);
     void fail(const ApiError& error);
     void send_events(std::size_t index, std::string events);
     void send(HttpResponse response);
@@ -91,9 +94,10 @@ private:
 
     // The scheduler's thread alone uses what follows, by the index of the choice.
     std::vector<Choice> texts_;
-    std::vector<WholeChoice> whole_;  // if it is not streamed, their parts
-    std::vector<bool> begun_;         // the first event has been sent
-    bool answering_ = false;          // the head of a stream has been sent
+    std::vector<WholeChoice> whole_;          // if it is not streamed, their parts
+    std::vector<bool> begun_;                 // the first event has been sent
+    std::optional<ResponseWriter> response_;  // of /v1/responses
+    bool answering_ = false;                  // the head of a stream has been sent
     std::size_t unended_;
     Receipt receipt_;  // of all
     std::vector<Times> times_;

@@ -8,6 +8,7 @@
 #include <typeinfo>
 
 #include "programs/endpoint/calling.hpp"
+#include "programs/endpoint/parsing/responses.hpp"
 #include "programs/endpoint/random_id.hpp"
 #include "slip/error.hpp"
 
@@ -85,7 +86,8 @@ const Service::Route* Service::find(const HttpRequest& request) {
                                        Route{"/detokenize", "POST", Access::key},
                                        Route{"/v1/models", "GET", Access::key},
                                        Route{"/v1/completions", "POST", Access::key},
-                                       Route{"/v1/chat/completions", "POST", Access::key}};
+                                       Route{"/v1/chat/completions", "POST", Access::key},
+                                       Route{"/v1/responses", "POST", Access::key}};
     const std::string_view path = request.path;
     for (const Route& route : routes) {
         const bool below = route.path == "/v1/models" && path.starts_with("/v1/models/");
@@ -283,7 +285,7 @@ void Service::respond(const HttpRequest& request, const std::shared_ptr<ToldRepl
         if (request.path == "/tokenize") return reply->send(tokenize(request));
         if (request.path == "/detokenize") return reply->send(detokenize(request));
         if (request.path.starts_with("/v1/models")) return reply->send(models(request));
-        generate(request, request.path == "/v1/chat/completions", reply);
+        generate(request, reply);
     } catch (const ApiError& error) {
         reply->send(answer(error));
     } catch (...) {
@@ -368,7 +370,7 @@ HttpResponse Service::tokenize(const HttpRequest& request) {
     const LanguageModel& model = shared_.scheduler->model();
     std::vector<TokenId> tokens;
     if (const auto* const messages = std::get_if<std::vector<ChatMessage>>(&order.text)) {
-        require_chat();
+        require_chat("messages");
         tokens = shared_.chat->encode(*messages);
     } else {
         const auto& text = std::get<std::string>(order.text);
@@ -419,16 +421,18 @@ void Service::require_supported(const GenerationOrder& order, bool chat) const {
         if (static_cast<std::size_t>(id) < shared_.scheduler->model().vocabulary_size()) continue;
         refuse("logit_bias", "'logit_bias': the model has no such token", "");
     }
-    if (chat) require_chat();
+    if (chat) require_chat(order.response ? "input" : "messages");
     if (chat) require_calls_supported(order, *shared_.chat, options_.grammars);
 }
 
-void Service::require_chat() const {
+void Service::require_chat(const std::string& field) const {
     if (shared_.chat != nullptr) return;
-    ApiError error = refused(
-        400, "'messages': this model has no known chat format; /v1/completions continues texts",
-        "unsupported_parameter");
-    error.param = "messages";
+    ApiError error = refused(400,
+                             "'" + field +
+                                 "': this model has no known chat format; /v1/completions "
+                                 "continues texts",
+                             "unsupported_parameter");
+    error.param = field;
     throw error;
 }
 
@@ -518,8 +522,8 @@ void Service::submit(const GenerationOrder& order, bool chat,
                      std::vector<std::vector<TokenId>> prompts, const std::string& tenant,
                      const std::shared_ptr<ToldReply>& reply) {
     const bool calls = order.calls && order.calls->calling != Calling::never;
-    const AnswerHead head{chat, calls, random_id(chat ? "chatcmpl-" : "cmpl-"), std::time(nullptr),
-                          options_.model};
+    const char* const prefix = order.response ? "resp_" : chat ? "chatcmpl-" : "cmpl-";
+    const AnswerHead head{chat, calls, random_id(prefix), std::time(nullptr), options_.model};
     auto requests = requests_of(order, chat, prompts, tenant);
     const auto answer =
         std::make_shared<Generation>(shared_, head, order, std::move(prompts), reply);
@@ -534,10 +538,13 @@ void Service::submit(const GenerationOrder& order, bool chat,
     }
 }
 
-void Service::generate(const HttpRequest& request, bool chat,
-                       const std::shared_ptr<ToldReply>& reply) {
+void Service::generate(const HttpRequest& request, const std::shared_ptr<ToldReply>& reply) {
     require_opened();
-    GenerationOrder order = chat ? parse_chat(request.body) : parse_completion(request.body);
+    const bool chat = request.path != "/v1/completions";
+    const auto parse_order = request.path == "/v1/responses" ? parse_response
+                             : chat                          ? parse_chat
+                                                             : parse_completion;
+    GenerationOrder order = parse_order(request.body);
     require_supported(order, chat);
     if (order.calls) constrain_calls(order, *shared_.chat, options_.grammars);
     require_short(order);
@@ -545,7 +552,7 @@ void Service::generate(const HttpRequest& request, bool chat,
         submit(order, chat, prompts_of(order, chat), tenant_of(request), reply);
     } catch (const BadInput& error) {
         ApiError refusal = refused(400, error.what());
-        refusal.param = chat ? "messages" : "prompt";
+        refusal.param = order.response ? "input" : chat ? "messages" : "prompt";
         throw refusal;
     }
 }

@@ -84,7 +84,7 @@ private:
     HttpResponse metrics();
     HttpResponse page(const HttpRequest& request);
     void respond(const HttpRequest& request, const std::shared_ptr<ToldReply>& reply);
-    void generate(const HttpRequest& request, bool chat, const std::shared_ptr<ToldReply>& reply);
+    void generate(const HttpRequest& request, const std::shared_ptr<ToldReply>& reply);
     void submit(const GenerationOrder& order, bool chat, std::vector<std::vector<TokenId>> prompts,
                 const std::string& tenant, const std::shared_ptr<ToldReply>& reply);
     std::size_t fit(const GenerationOrder& order, std::size_t prompt) const;
@@ -97,7 +97,7 @@ private:
                                                std::span<const std::vector<TokenId>> prompts,
                                                const std::string& tenant) const;
     void require_supported(const GenerationOrder& order, bool chat) const;
-    void require_chat() const;
+    void require_chat(const std::string& field) const;
     void require_opened() const;
     const char* state() const;
     Snapshot snapshot() const;

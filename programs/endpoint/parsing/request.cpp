@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "optimized/import/json.hpp"
+#include "programs/endpoint/parsing/common.hpp"
 #include "programs/endpoint/parsing/fields.hpp"
 #include "programs/endpoint/parsing/tools.hpp"
 #include "slip/error.hpp"
@@ -24,7 +25,6 @@ constexpr std::array unsupported_in_chats{
 
 constexpr std::size_t largest_stop_bytes = 1024;
 constexpr std::size_t most_biases = 1024;
-constexpr std::size_t largest_count = std::size_t{1} << 24;
 
 std::uint64_t random_seed() {
     std::uint64_t seed = 0;
@@ -59,21 +59,6 @@ std::vector<std::pair<TokenId, double>> logit_bias_of(Fields& fields) {
     return biases;
 }
 
-/// The defaults are OpenAI's.
-SamplingOptions sampling_of(Fields& fields) {
-    SamplingOptions sampling;
-    sampling.temperature = fields.number("temperature", 1, 0, 2);
-    sampling.seed = seed_of(fields);
-    sampling.top_k = fields.integer("top_k", 0, largest_count).value_or(0);
-    sampling.top_p = fields.number("top_p", 1, 1e-6, 1);
-    sampling.min_p = fields.number("min_p", 0, 0, 1);
-    sampling.repetition_penalty = fields.number("repetition_penalty", 1, 0.01, 100);
-    sampling.presence_penalty = fields.number("presence_penalty", 0, -2, 2);
-    sampling.frequency_penalty = fields.number("frequency_penalty", 0, -2, 2);
-    sampling.logit_bias = logit_bias_of(fields);
-    return sampling;
-}
-
 std::vector<std::string> stops_of(Fields& fields) {
     const json* const found = fields.find("stop");
     if (found == nullptr) return {};
@@ -99,16 +84,6 @@ void read_stream(Fields& fields, GenerationOrder& order) {
     order.include_usage = inner.boolean("include_usage");
     inner.refuse_unsupported(std::array{Unsupported{"include_obfuscation", "false"}});
     inner.refuse_others();
-}
-
-/// Reads a grammar in the place of `path`.
-template <class Read>
-Grammar grammar_of(const char* path, const Read& read) {
-    try {
-        return read();
-    } catch (const BadInput& error) {
-        refuse_field(path, error.what());
-    }
 }
 
 /// "response_format", as OpenAI has it, and "grammar", as llama.cpp's server has it. `body`: the
@@ -145,19 +120,6 @@ void read_grammar(Fields& fields, std::string_view body, GenerationOrder& order)
     format.refuse_others();
 }
 
-/// Fields about accounts, storage and tiers, of which SLIP has no notion: they change no answer.
-void pass_over_harmless(Fields& fields) {
-    for (const char* name : {"user", "safety_identifier", "prompt_cache_key",
-                             "prompt_cache_retention", "service_tier"}) {
-        if (fields.find(name) != nullptr) fields.text(name);
-    }
-    fields.boolean("store");
-    const json* const metadata = fields.find("metadata");
-    if (metadata == nullptr) return;
-    Fields entries(*metadata, "metadata");
-    for (const auto& [name, value] : metadata->items()) entries.text(name);
-}
-
 /// What both kinds of request have.
 GenerationOrder common_fields(Fields& fields, std::string_view body) {
     GenerationOrder order;
@@ -168,6 +130,7 @@ GenerationOrder common_fields(Fields& fields, std::string_view body) {
     read_stream(fields, order);
     read_grammar(fields, body, order);
     pass_over_harmless(fields);
+    fields.boolean("store");
     return order;
 }
 
@@ -209,14 +172,6 @@ std::vector<Prompt> prompts_of(const json& prompt) {
     return prompts;
 }
 
-ChatMessage::Role role_of(const std::string& role, const std::string& where) {
-    if (role == "system" || role == "developer") return ChatMessage::Role::system;
-    if (role == "user") return ChatMessage::Role::user;
-    if (role == "assistant") return ChatMessage::Role::assistant;
-    if (role == "tool") return ChatMessage::Role::tool;
-    refuse_field(where, "expected system, developer, user, assistant or tool");
-}
-
 /// A text, or a list of parts that are texts.
 std::string content_of(const json& content, const std::string& where) {
     if (content.is_string()) return content.get<std::string>();
@@ -253,6 +208,14 @@ std::vector<ChatMessage> messages_of(const json& list) {
     return messages;
 }
 
+void require_model(Fields& fields, const std::string& model) {
+    if (fields.find("model") != nullptr && fields.text("model") != model) {
+        refuse_field("model", "there is no such model", "model_not_found");
+    }
+}
+
+}  // namespace
+
 json parse(std::string_view body) {
     try {
         return importing::parse_json(body, "the body");
@@ -261,13 +224,38 @@ json parse(std::string_view body) {
     }
 }
 
-void require_model(Fields& fields, const std::string& model) {
-    if (fields.find("model") != nullptr && fields.text("model") != model) {
-        refuse_field("model", "there is no such model", "model_not_found");
-    }
+SamplingOptions sampling_of(Fields& fields) {
+    SamplingOptions sampling;
+    sampling.temperature = fields.number("temperature", 1, 0, 2);
+    sampling.seed = seed_of(fields);
+    sampling.top_k = fields.integer("top_k", 0, largest_count).value_or(0);
+    sampling.top_p = fields.number("top_p", 1, 1e-6, 1);
+    sampling.min_p = fields.number("min_p", 0, 0, 1);
+    sampling.repetition_penalty = fields.number("repetition_penalty", 1, 0.01, 100);
+    sampling.presence_penalty = fields.number("presence_penalty", 0, -2, 2);
+    sampling.frequency_penalty = fields.number("frequency_penalty", 0, -2, 2);
+    sampling.logit_bias = logit_bias_of(fields);
+    return sampling;
 }
 
-}  // namespace
+void pass_over_harmless(Fields& fields) {
+    for (const char* name : {"user", "safety_identifier", "prompt_cache_key",
+                             "prompt_cache_retention", "service_tier"}) {
+        if (fields.find(name) != nullptr) fields.text(name);
+    }
+    const json* const metadata = fields.find("metadata");
+    if (metadata == nullptr) return;
+    Fields entries(*metadata, "metadata");
+    for (const auto& [name, value] : metadata->items()) entries.text(name);
+}
+
+ChatMessage::Role role_of(const std::string& role, const std::string& where) {
+    if (role == "system" || role == "developer") return ChatMessage::Role::system;
+    if (role == "user") return ChatMessage::Role::user;
+    if (role == "assistant") return ChatMessage::Role::assistant;
+    if (role == "tool") return ChatMessage::Role::tool;
+    refuse_field(where, "expected system, developer, user, assistant or tool");
+}
 
 GenerationOrder parse_completion(std::string_view body) {
     const json value = parse(body);

@@ -45,6 +45,12 @@ struct CallOrder {
     bool several = true;  ///< an answer may have more than one call
 };
 
+/// What an answer of /v1/responses repeats of its request (SERVE-18).
+struct ResponseOrder {
+    std::string instructions;
+    std::string format = R"({"type":"text"})";  ///< JSON, as it was written
+};
+
 /// A text or token ids.
 using Prompt = std::variant<std::string, std::vector<TokenId>>;
 
@@ -55,9 +61,10 @@ struct GenerationOrder {
     std::vector<Prompt> prompts;
     /// Of /v1/chat/completions; at least one.
     std::vector<ChatMessage> messages;
-    std::optional<CallOrder> calls;  ///< of a conversation; none: no function is offered
-    std::size_t choices = 1;         ///< of each prompt
-    bool echo = false;               ///< the prompt stands before its continuation
+    std::optional<CallOrder> calls;         ///< of a conversation; none: no function is offered
+    std::optional<ResponseOrder> response;  ///< of /v1/responses
+    std::size_t choices = 1;                ///< of each prompt
+    bool echo = false;                      ///< the prompt stands before its continuation
     /// None: as many as the model's context has room for. It stands in the place of what `sampling`
     /// has.
     std::optional<std::size_t> max_tokens;
