@@ -36,16 +36,20 @@ ChatWriter& ChatWriter::text(std::string_view part) {
 
 /// A mark that is cut behind its first character is tokenised in two parts, neither of which it is.
 ChatWriter& ChatWriter::quoted(std::string_view part, std::span<const char* const> marks) {
-    while (true) {
-        std::size_t first = std::string_view::npos;
-        for (const char* mark : marks) {
-            if (tokenizer_.marker(mark)) first = std::min(first, part.find(mark));
-        }
-        if (first == std::string_view::npos) return text(part);
-        text(part.substr(0, first + 1));
-        flush();
-        part.remove_prefix(first + 1);
+    std::vector<std::string_view> tokens;
+    for (const char* mark : marks) {
+        if (tokenizer_.marker(mark)) tokens.emplace_back(mark);
     }
+    std::size_t begin = 0;  // of what is not written yet
+    for (std::size_t at = 0; (at = part.find('<', at)) != std::string_view::npos;) {
+        const std::string_view rest = part.substr(at++);
+        const auto begins = [&](std::string_view mark) { return rest.starts_with(mark); };
+        if (std::none_of(tokens.begin(), tokens.end(), begins)) continue;
+        text(part.substr(begin, at - begin));
+        flush();
+        begin = at;
+    }
+    return text(part.substr(begin));
 }
 
 std::vector<TokenId> ChatWriter::finish() {

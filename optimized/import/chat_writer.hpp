@@ -38,8 +38,8 @@ public:
     /// A mark where the tokenizer has one, otherwise text.
     ChatWriter& mark_or_text(std::string_view written);
     ChatWriter& text(std::string_view part);
-    /// Text in which none of `marks` becomes a token, even if it is one that comes from texts
-    /// (SERVE-17).
+    /// Text in which none of `marks`, which begin with '<', becomes a token, even if it is one that
+    /// comes from texts (SERVE-17).
     ChatWriter& quoted(std::string_view part, std::span<const char* const> marks);
     std::vector<TokenId> finish();
 

@@ -82,6 +82,21 @@ TEST(ApiTools, SERVE_17_schemas_are_enforced_where_they_are_understood_or_have_t
     }
 }
 
+TEST(ApiTools, SERVE_17_schemas_are_bounded_together) {
+    const auto described = [](std::size_t bytes) {
+        return R"({"type": "function", "function": {"name": "f)" + std::to_string(bytes) +
+               R"(", "parameters": {"type": "object", "title": ")" + std::string(bytes, 'x') +
+               "\"}}}";
+    };
+    const std::size_t outside = std::string(R"({"type":"object","title":""})").size();
+    const auto two = [&](std::size_t bytes) {
+        return "\"tools\": [" + described(30000) + ", " + described(bytes) + "]";
+    };
+    const std::size_t most = 65536 - 30000 - 2 * outside;
+    EXPECT_EQ(parsed(two(most)).calls->tools.size(), 2U);
+    EXPECT_EQ(refused_field(two(most + 1)), "tools");
+}
+
 TEST(ApiTools, SERVE_17_choices) {
     const auto choice = [](const std::string& text) {
         return *parsed(plain + ", \"parallel_tool_calls\": false, \"tool_choice\": " + text).calls;

@@ -1,5 +1,6 @@
 // Orders of clients, in OpenAI's JSON.
 #include "programs/endpoint/parsing/request.hpp"
+#include "programs/endpoint/parsing/responses.hpp"
 #include "property_tests/fuzz/fuzz.hpp"
 
 namespace slip::fuzz::api_request_fuzz {
@@ -55,6 +56,10 @@ std::vector<Bytes> seeds() {
             R"({"role":"tool","tool_call_id":"c","content":"y"}],"tool_choice":"required","tools":)"
             R"([{"type":"function","function":{"name":"f","strict":true,"parameters":)"
             R"({"type":"object","properties":{"a":{"type":"integer"}}}}}]})"),
+        bytes_of(
+            R"({"model":"m","instructions":"x","input":[{"type":"message","role":"assistant",)"
+            R"("content":[{"type":"output_text","text":"y","annotations":[]}]}],"text":{"format":)"
+            R"({"type":"json_schema","name":"z","schema":{"enum":[1]}}},"max_output_tokens":1})"),
         bytes_of(R"({"model":"m","prompt":[1,2],"stream":true,"stream_options":{}})"),
         bytes_of(R"({"model":"m","messages":[{"role":"user","content":"x"}],"top_k":1})"),
         bytes_of(R"({"model":"m","messages":[{"role":"system","content":[{"type":"text",)"
@@ -71,6 +76,12 @@ bool check(std::span<const std::byte> input) {
     accepted = accepts<ApiError>([&] {
                    const GenerationOrder order = endpoint::parse_chat(text);
                    expect(!order.messages.empty(), "a conversation has no message");
+                   check_order(order, text.size());
+               }) ||
+               accepted;
+    accepted = accepts<ApiError>([&] {
+                   const GenerationOrder order = endpoint::parse_response(text);
+                   expect(order.response && order.choices == 1, "a response has several choices");
                    check_order(order, text.size());
                }) ||
                accepted;

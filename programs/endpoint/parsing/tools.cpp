@@ -12,6 +12,8 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr std::size_t longest_name = 64;
+/// Of all schemas together, because each of them is read.
+constexpr std::size_t most_schema_bytes = std::size_t{1} << 16;
 
 bool is_name(const std::string& text) {
     constexpr std::string_view letters =
@@ -40,8 +42,9 @@ ordered_json shown(const ordered_json& function) {
 
 /// What the arguments of a call may be; none: any object. `must_fit`: what is not understood is
 /// refused.
+/// `room`: the bytes that schemas may still have.
 std::optional<std::string> schema_of(const ordered_json& function, const std::string& where,
-                                     bool must_fit) {
+                                     bool must_fit, std::size_t& room) {
     if (!function.contains("parameters")) {
         return R"({"type":"object","additionalProperties":false})";
     }
@@ -51,6 +54,10 @@ std::optional<std::string> schema_of(const ordered_json& function, const std::st
         refuse_field(where, "expected a JSON schema of \"type\": \"object\"");
     }
     const std::string text = schema.dump();
+    if (text.size() > room) {
+        refuse_field("tools", "expected schemas of at most 65536 bytes together");
+    }
+    room -= text.size();
     try {
         Grammar::from_json_schema(text);
     } catch (const BadInput& error) {
@@ -61,8 +68,8 @@ std::optional<std::string> schema_of(const ordered_json& function, const std::st
 }
 
 /// `as_written`: the tool with its fields in the client's order.
-Tool tool_of(const json& value, ordered_json as_written, const std::string& where, bool must_fit,
-             bool& strict) {
+Tool tool_of(const json& value, ordered_json as_written, const std::string& where, CallOrder& calls,
+             std::size_t& room) {
     Fields outer(value, where);
     if (outer.text("type") != "function") {
         refuse_field(outer.name("type"), "expected \"function\"", "unsupported_parameter");
@@ -75,12 +82,13 @@ Tool tool_of(const json& value, ordered_json as_written, const std::string& wher
         if (!schema->is_object()) refuse_field(function.name("parameters"), "expected an object");
     }
     const bool is_strict = function.boolean("strict");
-    strict = strict || is_strict;
+    calls.strict = calls.strict || is_strict;
+    const bool must_fit = is_strict || calls.calling == Calling::forced;
     function.refuse_others();
     outer.refuse_others();
     ordered_json& written = as_written.at("function");
     written = shown(written);
-    tool.parameters = schema_of(written, function.name("parameters"), must_fit || is_strict);
+    tool.parameters = schema_of(written, function.name("parameters"), must_fit, room);
     tool.definition = as_written.dump();
     return tool;
 }
@@ -146,10 +154,10 @@ void read_tools(Fields& fields, std::string_view body, GenerationOrder& order) {
     read_choice(fields, calls);
     const ordered_json as_written = ordered_json::parse(body).at("tools");
     std::set<std::string> names;
+    std::size_t room = most_schema_bytes;
     for (std::size_t i = 0; i < list->size(); ++i) {
         const std::string where = "tools[" + std::to_string(i) + ']';
-        calls.tools.push_back(tool_of((*list)[i], as_written[i], where,
-                                      calls.calling == Calling::forced, calls.strict));
+        calls.tools.push_back(tool_of((*list)[i], as_written[i], where, calls, room));
         if (!names.insert(calls.tools.back().name).second) {
             refuse_field(where + ".function.name", "another function has this name");
         }
