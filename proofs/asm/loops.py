@@ -344,8 +344,8 @@ class Explorer:
         return shape.richer({place: form for place, form in forms.items() if form is not None})
 
     def most_passes(self, passes, path):
-        """How many passes lie behind where one begins, at most: a power of 2 less 2, or None if there is no such
-        number."""
+        """How many passes lie behind where one begins, at most: a power of 2 less 2, or None if there is no
+        such number."""
         def is_most(power):
             return self.sizes.holds(self.sizes.total(passes) <= (1 << power) - 2, path)
         if not is_most(MOST):

@@ -236,6 +236,14 @@ RC_GTEST_PROP(Calls, SERVE_17_a_reader_finds_what_was_written, ()) {
     const auto length = *rc::gen::inRange<std::size_t>(0, answer.size()).as("length");
     const auto less = read(syntax, answer.substr(0, length), token, {}, complete);
     RC_ASSERT(!complete);
+    // Less than the mark that begins a call is text.
+    const std::size_t mark = syntax.opening.find('>') + 1;
+    if (syntax.begin == Begin::text && text.empty() && length > 0 && length < mark) {
+        RC_ASSERT(less.size() == 1U);
+        RC_ASSERT(less.front().kind == Part::Kind::text);
+        RC_ASSERT(less.front().text == answer.substr(0, length));
+        return;
+    }
     RC_ASSERT(less.size() <= expected.size());
     for (std::size_t i = 0; i < less.size(); ++i) {
         RC_ASSERT(less[i].kind == expected[i].kind);
