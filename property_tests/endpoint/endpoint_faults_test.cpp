@@ -61,6 +61,11 @@ public:
         ++failures;
     }
     void go_on() { go_on_.release(); }
+    /// Replies do not outlive the server.
+    void forget() {
+        const std::lock_guard lock(mutex_);
+        kept_.clear();
+    }
 
     std::atomic<int> failures = 0;
 
@@ -80,6 +85,7 @@ private:
 };
 
 struct EndpointFaults : ::testing::Test {
+    void TearDown() override { handler.forget(); }
     void wait_for(const std::function<bool()>& condition) const {
         while (!condition()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }

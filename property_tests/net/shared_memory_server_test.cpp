@@ -303,6 +303,7 @@ TEST(SharedMemoryServer, SESS_8_a_david_who_does_not_take_the_memory_is_given_up
             do {  // the first one is that who gave up
                 net::wait_until_ready(listener, POLLIN, Clock::now() + 120s, -1);
                 const OwnDescriptor one(::accept(listener, nullptr, nullptr));
+                net::wait_until_ready(one.number(), POLLIN, Clock::now() + 120s, -1);  // the offer
                 ::send(one.number(), answer.data(), answer.size(), MSG_NOSIGNAL);
             } while (net::wait_until_ready(listener, POLLIN, Clock::now() + 20ms, -1) == 0);
         });
