@@ -38,8 +38,8 @@ public:
     /// A mark where the tokenizer has one, otherwise text.
     ChatWriter& mark_or_text(std::string_view written);
     ChatWriter& text(std::string_view part);
-    /// Text in which none of `marks`, which begin with '<', becomes a token, even if it is one that
-    /// comes from texts (SERVE-17).
+    /// Writes text without the tokens of `marks`: where one of them stands in it, it is cut into
+    /// ordinary text (SERVE-17). Each mark begins with '<'.
     ChatWriter& quoted(std::string_view part, std::span<const char* const> marks);
     std::vector<TokenId> finish();
 
