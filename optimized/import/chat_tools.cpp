@@ -33,7 +33,7 @@ void append_python(const Json& value, int indent, int depth, std::string& text) 
     const auto line = [&](int level) {
         if (indent < 0) return;
         text += '\n';
-        text.append(static_cast<std::size_t>(indent * level), ' ');
+        text.append(static_cast<std::size_t>(indent) * static_cast<std::size_t>(level), ' ');
     };
     text += is_object ? '{' : '[';
     bool first = true;

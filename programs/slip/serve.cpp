@@ -141,9 +141,9 @@ void declare_answers(Options& options) {
         "allows logit_bias, which tells as much");
     options.add_switch(
         "allow-grammars",
-        "let clients say which texts an answer may be, by a grammar or a JSON schema: who makes "
-        "the "
-        "model choose between two tokens learns which is likelier (json_object is always allowed)");
+        "let clients say which texts an answer may be, by a grammar, a JSON schema or a forced "
+        "or strict call of a tool: who makes the model choose between two tokens learns which is "
+        "likelier (json_object is always allowed)");
     options.add_switch(
         "plain-seeds",
         "use clients' seeds as they are: texts are those of slip generate --seed, and "
