@@ -67,13 +67,13 @@ Json base_of(const AnswerHead& head, const GenerationOrder& order) {
         {"metadata", Json::object()}};
 }
 
-std::string numbered(const char* type, Json fields, std::size_t& number) {
+std::string numbered(const char* type, const Json& fields, std::size_t& number) {
     Json json = {{"type", type}, {"sequence_number", number++}};
     json.update(fields);
     return std::string("event: ") + type + "\ndata: " + dumped(json) + "\n\n";
 }
 
-Json placed(const std::string& item_id, Json fields) {
+Json placed(const std::string& item_id, const Json& fields) {
     Json json = {{"item_id", item_id}, {"output_index", 0}, {"content_index", 0}};
     json.update(fields);
     return json;

@@ -13,10 +13,6 @@ namespace asio = boost::asio;
 /// him: a socket that is closed with unread bytes takes back what was sent last.
 constexpr std::chrono::milliseconds ending_limit{2000};
 
-void disarm(asio::steady_timer& timer) {
-    timer.expires_at(std::chrono::steady_clock::time_point::max());
-}
-
 std::string peer_of(const Tcp::socket& socket) {
     ErrorCode error;
     const Tcp::endpoint peer = socket.remote_endpoint(error);
@@ -143,7 +139,8 @@ void Connection::enter(Phase phase) {
         case Phase::ending:
             return arm(ending_limit);
         default:
-            disarm(phase_timer_);
+            // A call that is on its way sees that no time is up.
+            phase_timer_.expires_at(std::chrono::steady_clock::time_point::max());
     }
 }
 
@@ -318,9 +315,9 @@ void Connection::end() {
 void Connection::close() noexcept {
     if (phase_ == Phase::closed) return;
     phase_ = Phase::closed;
-    disarm(phase_timer_);
-    disarm(write_timer_);
     ErrorCode ignored;
+    phase_timer_.cancel(ignored);
+    write_timer_.cancel(ignored);
     stream_->socket().close(ignored);
     tell_gone();
     owner_.closed(*this);

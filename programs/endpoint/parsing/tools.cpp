@@ -53,7 +53,7 @@ std::optional<std::string> schema_of(const ordered_json& function, const std::st
     if (!schema.contains("type") || schema.at("type") != "object") {
         refuse_field(where, "expected a JSON schema of \"type\": \"object\"");
     }
-    const std::string text = schema.dump();
+    std::string text = schema.dump();
     if (text.size() > room) {
         refuse_field("tools", "expected schemas of at most 65536 bytes together");
     }
