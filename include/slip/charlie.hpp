@@ -10,6 +10,7 @@
 
 #include "slip/export.hpp"
 #include "slip/model.hpp"
+#include "slip/trace.hpp"
 #include "slip/transport.hpp"
 
 namespace SLIP_API slip {
@@ -38,6 +39,9 @@ struct CharlieOptions {
     /// The file of the key that the artifact's hints are sealed with (SplitOptions::seal); empty if
     /// they are not sealed. BadInput if it is missing, another key, or not its owner's alone.
     std::filesystem::path seal = {};
+    /// Gets a span for everything that Charlie does for a message, for every wait of his, and for
+    /// the masks that are made ahead of use.
+    std::shared_ptr<Trace> trace = {};
 };
 
 /// The split model `artifact` over the protocol: one session, until the model is destroyed.

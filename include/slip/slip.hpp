@@ -21,6 +21,7 @@
 #include "slip/text_stream.hpp"
 #include "slip/tls.hpp"
 #include "slip/tools.hpp"
+#include "slip/trace.hpp"
 #include "slip/transport.hpp"
 #include "slip/types.hpp"
 #include "slip/version.hpp"

@@ -92,7 +92,8 @@ const protocol::IntegrityCheck& SplitFiles::integrity_check() const {
     return *check_;
 }
 
-protocol::LatticeMasks SplitFiles::lattice_masks(std::size_t mask_memory) const {
+protocol::LatticeMasks SplitFiles::lattice_masks(std::size_t mask_memory,
+                                                 const std::shared_ptr<Trace>& trace) const {
     if (!charlie_.set().lattice) return {};
     const std::lock_guard lock(lattice_mutex_);
     if (!stock_) {
@@ -117,6 +118,7 @@ protocol::LatticeMasks SplitFiles::lattice_masks(std::size_t mask_memory) const 
         protocol::LatticeOptions options;
         options.memory = mask_memory;
         options.threads = base::available_threads();
+        options.trace = trace;
         products_.emplace(charlie_.check_secret(), tallest);
         if (charlie_.set().hides_weights) hide_with(groups);
         stock_.emplace(charlie_.set(), seed, std::move(groups), options);

@@ -83,9 +83,11 @@ public:
     /// Of all sessions of the process with this model (INTEG-10). Made by the first call, from any
     /// thread.
     const protocol::IntegrityCheck& integrity_check() const;
-    /// Likewise (MASK-9); null pointers where all masks are uniform. `mask_memory` is that of the
-    /// first call. Throws BadInput if it is too little.
-    protocol::LatticeMasks lattice_masks(std::size_t mask_memory) const;
+    /// Likewise (MASK-9); null pointers where all masks are uniform. `mask_memory` and
+    /// `trace`, which may be null, are those of the first call. Throws BadInput for too little
+    /// memory.
+    protocol::LatticeMasks lattice_masks(std::size_t mask_memory,
+                                         const std::shared_ptr<Trace>& trace) const;
 
 private:
     void hide_with(const std::vector<protocol::LatticeGroup>& groups) const;

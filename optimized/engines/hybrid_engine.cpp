@@ -14,7 +14,8 @@ using artifact::CharlieMember;
 using base::GroupId;
 using base::MatrixView;
 using base::ProductShape;
-using Clock = std::chrono::steady_clock;
+using Clock = Trace::Clock;
+using Track = Trace::Track;
 
 double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
@@ -49,7 +50,8 @@ HybridEngine::HybridEngine(const artifact::CharlieArtifact& charlie,
       groups_(charlie.groups()),
       first_parts_(first_parts_of(charlie.groups())),
       session_(weights, check, charlie.set(), charlie.david_digest(), transport, options),
-      factors_(set_.hides_weights ? std::vector<CharlieGroup>{} : charlie.groups()) {}
+      factors_(set_.hides_weights ? std::vector<CharlieGroup>{} : charlie.groups()),
+      trace_(options.trace) {}
 
 void HybridEngine::apply(GroupId group, MatrixView<const float> input,
                          std::span<const MatrixView<float>> outputs) {
@@ -59,6 +61,9 @@ void HybridEngine::apply(GroupId group, MatrixView<const float> input,
         inputs_of(own), own.members.size(), [&](std::size_t i) { return own.product(i).outputs(); },
         input, outputs);
     const auto start = Clock::now();
+    if (trace_ && applied_at_) {
+        trace_->add({Track::charlie, "graph", *applied_at_, start, group, input.rows()});
+    }
     for (GroupId part = first_parts_[group]; part < first_parts_[group + 1]; ++part) {
         // MODEL-3: a batch that outgrows one message is cut into several.
         const std::size_t largest = session_.max_columns_of(part);
@@ -67,7 +72,8 @@ void HybridEngine::apply(GroupId group, MatrixView<const float> input,
             exchange(part, input.rows_from(first, count), outputs, first);
         }
     }
-    apply_seconds_ += seconds_since(start);
+    applied_at_ = Clock::now();
+    apply_seconds_ += std::chrono::duration<double>(*applied_at_ - start).count();
 }
 
 std::size_t HybridEngine::max_columns_of(GroupId group) const {
@@ -78,11 +84,18 @@ std::size_t HybridEngine::max_columns_of(GroupId group) const {
     return most;
 }
 
+base::TraceSpan HybridEngine::span(const char* what, GroupId id, std::size_t columns) const {
+    return {trace_.get(), Track::charlie, what, id, columns};
+}
+
 /// One message and its reply; the outputs begin at row `first_column`.
 void HybridEngine::exchange(GroupId id, MatrixView<const float> input,
                             std::span<const MatrixView<float>> outputs, std::size_t first_column) {
     const CharlieGroup& group = groups_[id];
-    quantised_.assign(group, input);
+    {
+        const auto quantising = span("quantise", id, input.rows());
+        quantised_.assign(group, input);
+    }
     session_.send(id, quantised_.values());
     const auto z = low_rank_inner(id);
     finish(id, z, outputs, first_column);
@@ -99,6 +112,7 @@ MatrixView<const std::int64_t> HybridEngine::low_rank_inner(GroupId id) {
     const ProductShape shape = group.product();
     const auto start = Clock::now();
     const auto q = quantised_.values();
+    const auto multiplying = span("low-rank part", id, q.rows());
     const auto z = room_in(inner_, q.rows() * shape.positions(), stacked_rank(group));
     if (set_.hides_weights) return z;  // nothing of W' is kept apart
     std::int64_t* target = z.data();
@@ -124,6 +138,7 @@ void HybridEngine::finish(GroupId id, MatrixView<const std::int64_t> z,
     const std::size_t positions = shape.positions();
     const auto y_david = room_in(products_, z.rows(), shape.rows);
     session_.receive({y_david.data(), z.rows() / positions, shape.outputs()});
+    const auto adding = span("add and scale", id, z.rows() / positions);
     const auto y = room_in(integers_, 1, shape.rows).elements();
     for (std::size_t c = 0; c < z.rows(); ++c) {
         std::size_t row = 0;

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 #include "optimized/artifact/artifact.hpp"
+#include "optimized/base/trace_span.hpp"
 #include "optimized/engines/low_rank_factors.hpp"
 #include "optimized/engines/quantised_columns.hpp"
 #include "optimized/graph/engine.hpp"
@@ -66,6 +69,7 @@ public:
     protocol::CharlieSession& session() { return session_; }
 
 private:
+    base::TraceSpan span(const char* what, base::GroupId id, std::size_t columns) const;
     void exchange(base::GroupId id, base::MatrixView<const float> input,
                   std::span<const base::MatrixView<float>> outputs, std::size_t first_column);
     void write(base::GroupId id, std::size_t member, const std::int64_t* y, std::size_t column,
@@ -88,6 +92,8 @@ private:
     base::SecretBuffer<std::int64_t> integers_;  // y_int of one column or position
     base::SecretBuffer<float> part_;             // what a part adds to an output
 
+    const std::shared_ptr<Trace> trace_;
+    std::optional<Trace::Clock::time_point> applied_at_;  // the end of the last apply()
     double apply_seconds_ = 0;
     double inner_seconds_ = 0;
     std::uint64_t charlie_multiplications_ = 0;

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "optimized/base/error.hpp"
+#include "optimized/base/trace_span.hpp"
 #include "optimized/protocol/thread_clock.hpp"
 
 namespace slip::protocol {
@@ -209,7 +210,11 @@ void CancellationPool::Shared::work() try {
         lock.unlock();
         const double start = thread_seconds();
         made.clear();
-        bench->make(weights[task->group], task->count, source, memory, made);
+        {
+            const base::TraceSpan span(options.trace.get(), Trace::Track::masks, "masks",
+                                       task->group, task->count);
+            bench->make(weights[task->group], task->count, source, memory, made);
+        }
         const double spent = thread_seconds() - start;
         lock.lock();
         statistics.seconds += spent;
@@ -265,6 +270,8 @@ void CancellationPool::take(GroupId group, std::size_t count, std::vector<Mask>&
     shared_->take_ready(group, count, out);
     const std::size_t missing = count - out.size();
     if (missing == 0) return;
+    const base::TraceSpan span(shared_->options.trace.get(), Trace::Track::charlie,
+                               "wait for masks", group, missing);
     const double start = thread_seconds();
     shared_->on_demand->make(shared_->weights[group], missing, shared_->source,
                              shared_->on_demand_memory, out);

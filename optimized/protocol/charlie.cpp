@@ -6,6 +6,7 @@
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/parameters.hpp"
+#include "optimized/base/trace_span.hpp"
 #include "optimized/protocol/frames.hpp"
 
 namespace slip::protocol {
@@ -14,6 +15,8 @@ namespace parameters = base::parameters;
 using base::GroupId;
 using base::MatrixView;
 using base::require;
+using base::TraceSpan;
+using Track = Trace::Track;
 using wire::FrameType;
 
 namespace {
@@ -39,6 +42,7 @@ CharlieSession::CharlieSession(const kernels::OffloadedWeights& weights,
     : transport_(transport),
       peer_(transport.peer_name()),
       wrong_peers_(trusting(options.wrong_peers, peer_)),
+      trace_(options.trace),
       keys_(options.keys),
       columns_(weights, check, keys_, options.lattice) {
     require(check.planes() == set.planes, "CharlieSession: the check is of another set");
@@ -77,9 +81,18 @@ void CharlieSession::send_columns(GroupId group, MatrixView<const std::int16_t> 
     require_sendable(group, activations);
     const wire::ColumnsHeader header{next_sequence_++, group,  // SESS-3
                                      static_cast<std::uint32_t>(activations.rows())};
-    outstanding_ = columns_.mask(header, activations);
+    const auto span = [&](const char* what) {
+        return TraceSpan(trace_.get(), Track::charlie, what, group, activations.rows());
+    };
+    {
+        const auto masking = span("mask");
+        outstanding_ = columns_.mask(header, activations);
+    }
     const auto frame = outstanding_->frame();
-    transmit(frame);
+    {
+        const auto sending = span("send");
+        transmit(frame);
+    }
     sent_at_ = Clock::now();
     statistics_.bytes_up += frame.size();
 }
@@ -106,10 +119,14 @@ void CharlieSession::receive_products(MatrixView<std::int64_t> products) {
             "CharlieSession::receive: the shape of the products");
     const std::size_t expected = wire::columns_frame_bytes(
         columns_.planes() * products.rows() * columns_.shapes()[header.group].outputs());
-    const auto payload = receive_payload(expected - wire::length_bytes);
+    const auto payload = await_payload(header, expected - wire::length_bytes);
     const Clock::time_point received_at = Clock::now();
-
+    if (trace_) {
+        trace_->add({Track::david, "message", sent_at_, received_at, header.group, header.columns});
+    }
     require_no_refusal(payload);
+    const TraceSpan checking(trace_.get(), Track::charlie, "check and unmask", header.group,
+                             header.columns);
     auto answered = columns_.decode_reply(std::move(*outstanding_), payload);
     outstanding_.reset();
     // INTEG-5: up to this line nothing was stored, counted or decided by what the reply says.
@@ -141,6 +158,13 @@ std::span<const std::byte> CharlieSession::receive_payload(std::size_t max_lengt
     transport_.receive(bytes);
     in_step_ = true;
     return bytes;
+}
+
+std::span<const std::byte> CharlieSession::await_payload(const wire::ColumnsHeader& sent,
+                                                         std::size_t max_length) {
+    const TraceSpan waiting(trace_.get(), Track::charlie, "wait for David", sent.group,
+                            sent.columns);
+    return receive_payload(max_length);
 }
 
 /// INTEG-6 and SESS-4: the key, every mask and cancellation.

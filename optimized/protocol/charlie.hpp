@@ -1,9 +1,9 @@
 // Charlie's side of a session: mask, send, receive, check, unmask. spec/session.md, spec/linear.md.
 #pragma once
 
-#include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +12,7 @@
 #include "optimized/protocol/charlie_columns.hpp"
 #include "optimized/protocol/wrong_peers.hpp"
 #include "slip/durations.hpp"
+#include "slip/trace.hpp"
 #include "slip/transport.hpp"
 
 namespace slip::protocol {
@@ -41,6 +42,7 @@ struct SessionOptions {
     /// INTEG-7, by the transport's name of the peer. Null for a David who is part of the caller and
     /// no peer.
     WrongPeers* wrong_peers = &WrongPeers::of_process();
+    std::shared_ptr<Trace> trace = {};  // none: nothing is recorded
 };
 
 /// A session with David in a set of parameters, which Charlie dictates (SESS-2). Not thread-safe.
@@ -85,7 +87,7 @@ public:
     SessionStatistics statistics() const;
 
 private:
-    using Clock = std::chrono::steady_clock;
+    using Clock = Trace::Clock;
 
     void open(const wire::Hello& hello, const PoolOptions& pool);
     void send_columns(base::GroupId group, base::MatrixView<const std::int16_t> activations);
@@ -96,6 +98,8 @@ private:
     [[noreturn]] void reject();
     void transmit(std::span<const std::byte> frame);
     std::span<const std::byte> receive_payload(std::size_t max_length);
+    std::span<const std::byte> await_payload(const wire::ColumnsHeader& sent,
+                                             std::size_t max_length);
 
     void wipe_secrets() noexcept;
     void give_up() noexcept;
@@ -105,6 +109,7 @@ private:
     Transport& transport_;
     const std::string peer_;
     WrongPeers* const wrong_peers_;  // null where there is no peer
+    const std::shared_ptr<Trace> trace_;
     SessionStatistics statistics_;
 
     KeyStream keys_;

@@ -14,6 +14,7 @@
 #include "optimized/base/huge_buffer.hpp"
 #include "optimized/base/pages.hpp"
 #include "optimized/base/parallel.hpp"
+#include "optimized/base/trace_span.hpp"
 #include "optimized/protocol/lattice_blocks.hpp"
 #include "optimized/protocol/mask_supply.hpp"
 #include "optimized/protocol/thread_clock.hpp"
@@ -92,6 +93,9 @@ struct LatticeStock::State {
         base::provide_for_reading(groups[group].hint.data(), groups[group].hint.size());
     }
     std::unique_ptr<BlockMaker> free_maker();
+    base::TraceSpan ahead(const char* what, GroupId group, std::size_t blocks) const {
+        return {options.trace.get(), Trace::Track::masks, what, group, blocks * degree};
+    }
     bool ready_as_wanted() const;
 
     using Size = std::pair<std::size_t, std::size_t>;  // of a mask and its cancellation
@@ -309,14 +313,20 @@ void LatticeStock::State::carry_out(BlockMaker& maker, Tasks tasks,
     for (std::size_t t = 0; t < tasks.size(); ++t) {
         begin(tasks[t].group, std::move(memory[t]), blocks);
     }
-    const std::size_t n = groups[tasks.front().group].shape.n;
-    maker.make_masks(public_rows(n), n, source, blocks);
+    {
+        const auto span = ahead("masks", tasks.front().group, blocks.size());
+        const std::size_t n = groups[tasks.front().group].shape.n;
+        maker.make_masks(public_rows(n), n, source, blocks);
+    }
     for (std::span<NewBlock> left = blocks; !tasks.empty();) {
         const GroupId group = tasks.front().group;
         const std::span<NewBlock> own = left.first(tasks.front().blocks());
         left = left.subspan(own.size());
-        if (tasks.front().is_first) map_hint(group);
-        maker.make_cancellations(groups[group], own);
+        {
+            const auto span = ahead("cancellations", group, own.size());
+            if (tasks.front().is_first) map_hint(group);
+            maker.make_cancellations(groups[group], own);
+        }
         const double end = thread_seconds();
         lock.lock();
         statistics.seconds += end - start;
@@ -404,6 +414,9 @@ void LatticeStock::State::take_ready(GroupId group, std::size_t count, std::vect
 void LatticeStock::State::take(GroupId group, std::size_t count, std::vector<Mask>& out) {
     std::unique_lock lock(mutex);
     statistics.used += count;
+    const bool waits = queues[group].ready.size() < count;
+    const base::TraceSpan span(waits ? options.trace.get() : nullptr, Trace::Track::charlie,
+                               "wait for masks", group, count);
     const std::size_t end = out.size() + count;
     while (out.size() < end) {
         const std::size_t missing = end - out.size();

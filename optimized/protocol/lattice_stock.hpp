@@ -13,6 +13,7 @@
 #include "optimized/masks/public_matrix.hpp"
 #include "optimized/protocol/mask_stream.hpp"
 #include "optimized/protocol/stock_level.hpp"
+#include "slip/trace.hpp"
 
 namespace slip::protocol {
 
@@ -42,6 +43,7 @@ struct LatticeOptions {
     /// Whether a thread makes masks ahead of use.
     bool ahead = true;
     KeyStream::Options keys;
+    std::shared_ptr<Trace> trace = {};  // none: nothing is recorded
 };
 
 /// What a stock has done so far.

@@ -19,6 +19,7 @@
 #include "programs/slip/sampling.hpp"
 #include "slip/error.hpp"
 #include "slip/text_stream.hpp"
+#include "slip/trace.hpp"
 
 namespace slip::tool {
 namespace {
@@ -72,11 +73,11 @@ private:
     bool open_line_ = false;
 };
 
-/// --logits: a file that replaces an older one once the run has succeeded, and not before. What a
-/// model answers is its owner's (THREAT-2).
-std::unique_ptr<StagedFile> open_logits(const Options& options) {
-    if (!options.has("logits")) return nullptr;
-    return std::make_unique<StagedFile>(options.required("logits"), StagedFile::Existing::replace);
+/// The file of an option, if it was given: it replaces an older one once the run has succeeded, and
+/// not before. What a model answers, and how fast, is its owner's (THREAT-2).
+std::unique_ptr<StagedFile> open_output(const Options& options, const char* name) {
+    if (!options.has(name)) return nullptr;
+    return std::make_unique<StagedFile>(options.required(name), StagedFile::Existing::replace);
 }
 
 constexpr const char* prompt_flags[] = {"prompt", "prompt-file", "ids"};
@@ -240,6 +241,9 @@ void declare(Options& options) {
     options.add(
         "logits", "FILE",
         "write the logits behind every new token: float32, little-endian, one row per token");
+    options.add("trace", "FILE",
+                "with hybrid: write who was busy with what, and who waited, in Chrome's format "
+                "(chrome://tracing, Perfetto)");
     options.add("ready", "N",
                 "with hybrid: start the clock when N masks per group are ready (default 0)");
     options.add_switch("json", "print one JSON object instead of the text");
@@ -254,7 +258,7 @@ void generate_json(const Options& options, LanguageModel& model, const std::vect
     nlohmann::ordered_json choices;
     std::string text;
     std::size_t count = 0;
-    const Outcome outcome = run(model, prompt, sampling, open_logits(options),
+    const Outcome outcome = run(model, prompt, sampling, open_output(options, "logits"),
                                 [&](TokenId id, std::span<const float> logits) {
                                     progress.update(++count, sampling.max_tokens);
                                     if (options.has("log-probabilities")) {
@@ -286,9 +290,15 @@ int generate(const Arguments& arguments) {
     SamplingOptions sampling = sampling_of(options);
     const std::size_t ready = options.number_or("ready", 0, 0, 1U << 16);
     const std::string engine = engine_of(options);
-    if (engine != "hybrid") options.forbid("ready", "without --engine hybrid");
+    if (engine != "hybrid") {
+        for (const char* name : {"ready", "trace"}) {
+            options.forbid(name, "without --engine hybrid");
+        }
+    }
 
-    auto model = open_model<LanguageModel>(options, ready);
+    const auto trace_file = open_output(options, "trace");
+    const auto trace = trace_file ? std::make_shared<Trace>() : nullptr;
+    auto model = open_model<LanguageModel>(options, ready, nullptr, trace);
     const std::vector<TokenId> prompt = prompt_of(options, model);
     fit_into_context(options, model, prompt.size(), sampling);
     if (ready > 0) model.wait_for_masks(ready);
@@ -299,10 +309,15 @@ int generate(const Arguments& arguments) {
         options.forbid("log-probabilities", "without --json");
         Printer printer(model, prompt, stops_of(options, model));
         const Outcome outcome =
-            run(model, prompt, sampling, open_logits(options),
+            run(model, prompt, sampling, open_output(options, "logits"),
                 [&](TokenId id, std::span<const float>) { return printer.push(id); });
         printer.finish();
         print_summary(model, engine, outcome);
+    }
+    if (trace_file) {
+        const std::string json = trace->json();
+        trace_file->append(std::as_bytes(std::span(json)));
+        trace_file->commit();
     }
     return 0;
 }

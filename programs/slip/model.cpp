@@ -23,11 +23,13 @@ void tell_busy(const Address& david, const TimeLimits& limits) {
 }
 
 /// What applies with a remote David and with one in this process.
-CharlieOptions charlie_options(const Options& options, std::size_t masks_ready) {
+CharlieOptions charlie_options(const Options& options, std::size_t masks_ready,
+                               std::shared_ptr<Trace> trace) {
     CharlieOptions charlie;
     constexpr std::uint64_t mebibyte = std::uint64_t{1} << 20;
     charlie.mask_memory = options.number_or("mask-memory", 0, 1, std::uint64_t{1} << 24) * mebibyte;
     charlie.masks_ready = masks_ready;
+    charlie.trace = std::move(trace);
     charlie.seal = options.file_or_none("seal");
     charlie.note = [](const std::string& text) {
         std::cerr << "slip: warning: " << printable(text) << std::endl;
@@ -36,9 +38,10 @@ CharlieOptions charlie_options(const Options& options, std::size_t masks_ready) 
 }
 
 template <class Kind>
-Kind open_hybrid(const Options& options, std::size_t masks_ready, std::shared_ptr<Davids> davids) {
+Kind open_hybrid(const Options& options, std::size_t masks_ready, std::shared_ptr<Davids> davids,
+                 std::shared_ptr<Trace> trace) {
     const std::string artifact = options.required("artifact");
-    CharlieOptions charlie = charlie_options(options, masks_ready);
+    CharlieOptions charlie = charlie_options(options, masks_ready, std::move(trace));
     if (!options.has("david")) {
         for (const char* name : remote_flags) options.forbid(name, "without --david");
         return open_charlie_in_process<Kind>(artifact, charlie);
@@ -89,7 +92,8 @@ std::string engine_of(const Options& options) {
 }
 
 template <class Kind>
-Kind open_model(const Options& options, std::size_t masks_ready, std::shared_ptr<Davids> davids) {
+Kind open_model(const Options& options, std::size_t masks_ready, std::shared_ptr<Davids> davids,
+                std::shared_ptr<Trace> trace) {
     const std::string engine = engine_of(options);
     const std::string reason = "with --engine " + engine;
     if (engine != "hybrid") {
@@ -114,13 +118,14 @@ Kind open_model(const Options& options, std::size_t masks_ready, std::shared_ptr
         return open_unsplit<Kind>(options.required("artifact"), options.text_or("audit", ""));
     }
     options.forbid("audit", reason);
-    return open_hybrid<Kind>(options, masks_ready, std::move(davids));
+    return open_hybrid<Kind>(options, masks_ready, std::move(davids), std::move(trace));
 }
 
 template LanguageModel open_model<LanguageModel>(const Options&, std::size_t,
-                                                 std::shared_ptr<Davids>);
+                                                 std::shared_ptr<Davids>, std::shared_ptr<Trace>);
 template ImageClassifier open_model<ImageClassifier>(const Options&, std::size_t,
-                                                     std::shared_ptr<Davids>);
+                                                     std::shared_ptr<Davids>,
+                                                     std::shared_ptr<Trace>);
 
 void require_tokenizer(const LanguageModel& model, const char* flag) {
     if (model.has_tokenizer()) return;

@@ -8,6 +8,7 @@
 #include "programs/slip/davids.hpp"
 #include "programs/slip/options.hpp"
 #include "slip/model.hpp"
+#include "slip/trace.hpp"
 
 namespace slip::tool {
 
@@ -18,11 +19,12 @@ void add_model_flags(Options& options);
 
 /// Opens what the flags name as the kind that the command works on. `masks_ready`: masks per group
 /// that wait_for_masks() will be asked for. `davids`: those of --david, for who wants to know of
-/// them, and asks a busy one again himself; null: they are made here. Throws BadInput for flags
-/// that do not fit together and for bad files.
+/// them, and asks a busy one again himself; null: they are made here. `trace`: of --trace, which
+/// needs the hybrid engine; null: nothing is recorded. Throws BadInput for flags that do not fit
+/// together and for bad files.
 template <class Kind>
 Kind open_model(const Options& options, std::size_t masks_ready = 0,
-                std::shared_ptr<Davids> davids = nullptr);
+                std::shared_ptr<Davids> davids = nullptr, std::shared_ptr<Trace> trace = nullptr);
 
 /// --engine; without it float with --model, and hybrid otherwise.
 std::string engine_of(const Options& options);
