@@ -64,9 +64,8 @@ double largest_magnitude(const Eigen::MatrixXd& X, Index row) {
 
 /// The singular components with these numbers, counted from 0 by falling singular value.
 SingularComponents components(const Eigen::MatrixXd& W, const std::vector<std::size_t>& numbers) {
-    const Eigen::JacobiSVD<Eigen::MatrixXd> svd(W, Eigen::ComputeThinU | Eigen::ComputeThinV);
-    return {svd.matrixU()(Eigen::all, numbers), svd.singularValues()(numbers),
-            svd.matrixV()(Eigen::all, numbers)};
+    const auto [U, sigma, V] = svd(W);
+    return {U(Eigen::all, numbers), sigma(numbers), V(Eigen::all, numbers)};
 }
 
 /// sum_c (W e_j) e_j^T over the chosen columns j: what is left of W is 0 there.
@@ -126,9 +125,8 @@ SingularComponents top_components(const Eigen::MatrixXd& W, int k) {  // DECO-2
     require(W.allFinite(), "every weight is finite");
     const Index rank = retained_rank(natural(W.rows()), natural(W.cols()), k);
     if (rank == 0) return {{W.rows(), 0}, Eigen::VectorXd(0), {W.cols(), 0}};
-    const Eigen::JacobiSVD<Eigen::MatrixXd> svd(W, Eigen::ComputeThinU | Eigen::ComputeThinV);
-    return {svd.matrixU().leftCols(rank), svd.singularValues().head(rank),
-            svd.matrixV().leftCols(rank)};
+    const auto [U, sigma, V] = svd(W);
+    return {U.leftCols(rank), sigma.head(rank), V.leftCols(rank)};
 }
 
 std::vector<std::size_t> choose(std::size_t k, std::size_t n, ByteSource& bytes) {  // DECO-9

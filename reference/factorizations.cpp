@@ -1,6 +1,41 @@
 #include "reference/factorizations.hpp"
 
-template class Eigen::BDCSVD<Eigen::MatrixXd>;
-template class Eigen::HouseholderQR<Eigen::MatrixXd>;
-template class Eigen::JacobiSVD<Eigen::MatrixXd>;
-template class Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>;
+#include <Eigen/Eigenvalues>
+#include <Eigen/QR>
+#include <Eigen/SVD>
+
+namespace slip::reference {
+
+using Eigen::MatrixXd;
+using Eigen::VectorXd;
+
+Svd svd(const MatrixXd& W) {
+    const Eigen::JacobiSVD<MatrixXd> found(W, Eigen::ComputeThinU | Eigen::ComputeThinV);
+    return {found.matrixU(), found.singularValues(), found.matrixV()};
+}
+
+Svd full_svd(const MatrixXd& W) {
+    const Eigen::JacobiSVD<MatrixXd> found(W, Eigen::ComputeFullU | Eigen::ComputeFullV);
+    return {found.matrixU(), found.singularValues(), found.matrixV()};
+}
+
+Svd fast_svd(const MatrixXd& W) {
+    const Eigen::BDCSVD<MatrixXd> found(W, Eigen::ComputeThinU | Eigen::ComputeThinV);
+    return {found.matrixU(), found.singularValues(), found.matrixV()};
+}
+
+VectorXd singular_values(const MatrixXd& W) { return Eigen::BDCSVD<MatrixXd>(W).singularValues(); }
+
+MatrixXd orthogonal_factor(const MatrixXd& W) {
+    return Eigen::HouseholderQR<MatrixXd>(W).householderQ();
+}
+
+MatrixXd eigenvectors(const MatrixXd& symmetric) {
+    return Eigen::SelfAdjointEigenSolver<MatrixXd>(symmetric).eigenvectors();
+}
+
+MatrixXd least_squares(const MatrixXd& A, const MatrixXd& B) {
+    return A.completeOrthogonalDecomposition().solve(B);
+}
+
+}  // namespace slip::reference

@@ -1,12 +1,35 @@
-// Eigen's factorizations of real matrices. Their templates are long: they are compiled once, in
-// factorizations.cpp, for whoever includes this header in place of Eigen's.
+// Factorizations of real matrices, by Eigen. Its templates take a compiler longer than all the rest
+// of the reference: they are compiled once, in factorizations.cpp, for everybody.
 #pragma once
 
-#include <Eigen/Eigenvalues>
-#include <Eigen/QR>
-#include <Eigen/SVD>
+#include <Eigen/Core>
 
-extern template class Eigen::BDCSVD<Eigen::MatrixXd>;
-extern template class Eigen::HouseholderQR<Eigen::MatrixXd>;
-extern template class Eigen::JacobiSVD<Eigen::MatrixXd>;
-extern template class Eigen::SelfAdjointEigenSolver<Eigen::MatrixXd>;
+namespace slip::reference {
+
+/// W = U diag(sigma) V^T: columns of U and of V are orthonormal, sigma falls and is not negative.
+struct Svd {
+    Eigen::MatrixXd U;
+    Eigen::VectorXd sigma;  // min(m, n) of them
+    Eigen::MatrixXd V;
+};
+
+/// W is m x n. min(m, n) columns of U and of V, by Jacobi's rotations: exact to the last digits
+/// also of small singular values.
+Svd svd(const Eigen::MatrixXd& W);
+/// The same with all m columns of U and all n of V.
+Svd full_svd(const Eigen::MatrixXd& W);
+/// As svd(), by division and conquest: sooner for large matrices, exact beside the largest value.
+Svd fast_svd(const Eigen::MatrixXd& W);
+/// sigma of fast_svd().
+Eigen::VectorXd singular_values(const Eigen::MatrixXd& W);
+
+/// Q (m x m, orthogonal) of W = Q R.
+Eigen::MatrixXd orthogonal_factor(const Eigen::MatrixXd& W);
+
+/// Orthonormal eigenvectors of a symmetric matrix, in columns; their eigenvalues rise.
+Eigen::MatrixXd eigenvectors(const Eigen::MatrixXd& symmetric);
+
+/// The X of least norm that minimises |A X - B|.
+Eigen::MatrixXd least_squares(const Eigen::MatrixXd& A, const Eigen::MatrixXd& B);
+
+}  // namespace slip::reference

@@ -76,8 +76,8 @@ TEST(Definitions, DEF_4_one_hidden_component_is_not_safe) {
     EXPECT_LT((with_residual - W).norm() / W.norm(), 1e-6);
 
     // From the two outputs alone: another matrix, far away, explains them as well.
-    const Eigen::JacobiSVD<MatrixXd> svd(inputs, Eigen::ComputeFullU);
-    const MatrixXd other = W + W.norm() * svd.matrixU().rightCols(1).replicate(1, 12).transpose();
+    const MatrixXd U = full_svd(inputs).U;
+    const MatrixXd other = W + W.norm() * U.rightCols(1).replicate(1, 12).transpose();
     EXPECT_LT(loss(other), 1e-9);
     EXPECT_GT((other - W).norm() / W.norm(), 1);
 }
@@ -152,8 +152,7 @@ TEST(Definitions, DEF_8_the_hidden_vector_of_one_component_is_exposed) {
     const MatrixXd W = random_real(7, 7, 3);
     const SingularComponents top = top_components(W, 1);
     const MatrixXd R = W - top.s(0) * top.U * top.V.transpose();
-    const Eigen::JacobiSVD<MatrixXd> svd(R, Eigen::ComputeFullU | Eigen::ComputeFullV);
-    const double cosine = (svd.matrixU().rightCols(1).transpose() * top.U)(0);
+    const double cosine = (svd(R).U.rightCols(1).transpose() * top.U)(0);
     EXPECT_NEAR(std::abs(cosine), 1, 1e-9) << "the lemma: by orthogonality";
 }
 

@@ -120,7 +120,7 @@ inline double rounding_of_row(const splitting::IntegerMatrix& matrix, std::size_
 }
 
 inline double spectral_norm(const Eigen::MatrixXd& matrix) {
-    return Eigen::BDCSVD<Eigen::MatrixXd>(matrix).singularValues()(0);
+    return reference::singular_values(matrix)(0);
 }
 
 /// The widths of PARAM-2, and what every other test relies on.

@@ -126,7 +126,7 @@ TEST(Decomposition, DECO_3_error_statistics) {
 TEST(Decomposition, DECO_2_DECO_3_rounded_factors_keep_the_gap) {
     std::mt19937_64 random(17);
     const Weights weights = random_weights(80, 60, random);
-    const Eigen::VectorXd sigma = Eigen::BDCSVD<Eigen::MatrixXd>(weights.real()).singularValues();
+    const Eigen::VectorXd sigma = reference::singular_values(weights.real());
     for (const std::size_t k : Sizes{1, 7, 30}) {
         IntegerMatrix matrix = decompose(weights.view(), k, "w");
         matrix.residual.assign(matrix.residual.size(), 0);  // W_int = W_C

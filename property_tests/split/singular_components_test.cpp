@@ -19,7 +19,7 @@ using namespace splitting;
 /// ||W - U_k S_k V_k^T|| = s_{k+1}, the least that rank k allows.
 void expect_best_approximation(const Weights& weights, std::size_t k) {
     const Eigen::MatrixXd W = weights.real();
-    const Eigen::VectorXd sigma = Eigen::BDCSVD<Eigen::MatrixXd>(W).singularValues();
+    const Eigen::VectorXd sigma = reference::singular_values(W);
     const auto top = to_reference(top_singular_components(weights.view(), k), weights.m, weights.n);
     const auto rank = static_cast<Index>(k);
     const double tolerance = 1e-9 * std::max(sigma(0), DBL_MIN);
@@ -66,8 +66,7 @@ TEST(SquaredSingularValues, DECO_12_all_of_them_fall_and_are_the_spectrum) {
     for (const auto& [m, n] : {std::pair{1, 1}, {1, 9}, {9, 1}, {12, 30}, {130, 70}, {64, 64}}) {
         const Weights weights =
             random_weights(static_cast<std::size_t>(m), static_cast<std::size_t>(n), random);
-        const Eigen::VectorXd sigma =
-            Eigen::BDCSVD<Eigen::MatrixXd>(weights.real()).singularValues();
+        const Eigen::VectorXd sigma = reference::singular_values(weights.real());
         const std::vector<double> squares = squared_singular_values(weights.view(), 2);
         ASSERT_EQ(squares.size(), std::min(weights.m, weights.n));
         EXPECT_TRUE(std::is_sorted(squares.rbegin(), squares.rend()));
@@ -86,10 +85,8 @@ TEST(SquaredSingularValues, DECO_12_all_of_them_fall_and_are_the_spectrum) {
 Weights weights_of_spectrum(std::size_t m, std::size_t n, const Eigen::VectorXd& sigma,
                             std::mt19937_64& random) {
     const auto basis = [&](std::size_t rows) {
-        const Eigen::HouseholderQR<Eigen::MatrixXd> qr(
-            random_weights(rows, static_cast<std::size_t>(sigma.size()), random).real());
-        return Eigen::MatrixXd(qr.householderQ() *
-                               Eigen::MatrixXd::Identity(static_cast<Index>(rows), sigma.size()));
+        const Weights any = random_weights(rows, static_cast<std::size_t>(sigma.size()), random);
+        return Eigen::MatrixXd(reference::orthogonal_factor(any.real()).leftCols(sigma.size()));
     };
     const Eigen::MatrixXd U = basis(m);
     const Eigen::MatrixXd W = U * sigma.asDiagonal() * basis(n).transpose();
@@ -115,7 +112,7 @@ TEST(TopComponents, DECO_2_iteration_keeps_its_promise_on_any_spectrum) {
     for (const Eigen::VectorXd& spectrum : spectra) {
         const Weights weights = weights_of_spectrum(420, 500, spectrum, random);
         const Eigen::MatrixXd W = weights.real();
-        const Eigen::VectorXd sigma = Eigen::BDCSVD<Eigen::MatrixXd>(W).singularValues();
+        const Eigen::VectorXd sigma = reference::singular_values(W);
         for (const std::size_t k : Sizes{1, 16, 50}) {
             const auto top = to_reference(top_singular_components(weights.view(), k), 420, 500);
             const Eigen::MatrixXd R = W - top.U * top.s.asDiagonal() * top.V.transpose();
@@ -166,17 +163,15 @@ TEST(SingularComponents, DECO_2_any_of_them_are_those_of_the_whole_decomposition
         const auto rows = static_cast<std::size_t>(m);
         const auto cols = static_cast<std::size_t>(n);
         const Weights weights = random_weights(rows, cols, random);
-        const Eigen::JacobiSVD<Eigen::MatrixXd> svd(weights.real(),
-                                                    Eigen::ComputeThinU | Eigen::ComputeThinV);
+        const reference::Svd all = reference::svd(weights.real());
         const std::vector<std::size_t> numbers = {0, 4, 5, 19};
         const auto some = to_reference(singular_components(weights.view(), numbers), rows, cols);
         for (Index c = 0; c < 4; ++c) {
             const auto number = static_cast<Index>(numbers[static_cast<std::size_t>(c)]);
-            EXPECT_NEAR(some.s(c), svd.singularValues()(number), 1e-12);
+            EXPECT_NEAR(some.s(c), all.sigma(number), 1e-12);
             // The sign of a pair of singular vectors is free.
             const Eigen::MatrixXd term = some.U.col(c) * some.V.col(c).transpose();
-            const Eigen::MatrixXd expected =
-                svd.matrixU().col(number) * svd.matrixV().col(number).transpose();
+            const Eigen::MatrixXd expected = all.U.col(number) * all.V.col(number).transpose();
             EXPECT_LE((term - expected).cwiseAbs().maxCoeff(), 1e-9);
         }
         EXPECT_THROW(singular_components(weights.view(), {20}), slip::InternalError);

@@ -37,16 +37,14 @@ TernaryFit fit_ternary(const VectorXd& d, const MatrixXd& V, double level) {
 }
 
 /// An orthonormal basis of the column space of Z, of dimension `rank`.
-MatrixXd column_space(const MatrixXd& Z, Index rank) {
-    return Eigen::BDCSVD<MatrixXd>(Z, Eigen::ComputeThinU).matrixU().leftCols(rank);
-}
+MatrixXd column_space(const MatrixXd& Z, Index rank) { return fast_svd(Z).U.leftCols(rank); }
 
 }  // namespace
 
 MatrixXd hidden_right_span(const MatrixXd& W_D, Index k) {  // E-9
     require(W_D.rows() >= W_D.cols(), "the matrix has at least as many rows as columns");
     require(k >= 1 && k <= W_D.cols(), "k is in 1 .. n");
-    return Eigen::BDCSVD<MatrixXd>(W_D, Eigen::ComputeThinV).matrixV().rightCols(k);
+    return fast_svd(W_D).V.rightCols(k);
 }
 
 MatrixXd recover_ternary(const MatrixXd& W_D, Index k) {  // E-31
@@ -68,14 +66,13 @@ VectorXd row_scales_from_logits(const MatrixXd& W_D, const MatrixXd& logits) {  
     const Index outside = m - W_D.cols();
     require(logits.rows() == m, "a logit for each row");
     require(outside >= 1 && logits.cols() * outside >= m - 1, "enough logits for the row scales");
-    const MatrixXd Q = Eigen::HouseholderQR<MatrixXd>(W_D).householderQ();
-    const MatrixXd P = Q.rightCols(outside);
+    const MatrixXd P = orthogonal_factor(W_D).rightCols(outside);
     MatrixXd normal = MatrixXd::Zero(m, m);  // sum over z of (P^T diag(z))^T (P^T diag(z))
     for (const auto& z : logits.colwise()) {
         const MatrixXd equations = P.transpose() * z.asDiagonal();
         normal += equations.transpose() * equations;
     }
-    const VectorXd inverse = Eigen::SelfAdjointEigenSolver<MatrixXd>(normal).eigenvectors().col(0);
+    const VectorXd inverse = eigenvectors(normal).col(0);
     return inverse.cwiseInverse().normalized();
 }
 
@@ -84,7 +81,7 @@ MatrixXd inputs_without_hidden_part(const MatrixXd& R, const MatrixXd& logits, I
     require(k >= 1 && k < n && logits.cols() >= n, "1 <= k < n <= logits");
     const MatrixXd C = column_space(logits, n);
     const MatrixXd outside = R - C * (C.transpose() * R);
-    return Eigen::BDCSVD<MatrixXd>(outside, Eigen::ComputeThinV).matrixV().rightCols(n - k);
+    return fast_svd(outside).V.rightCols(n - k);
 }
 
 MatrixXd fit_in_span(const MatrixXd& R, const MatrixXd& V, const MatrixXd& inputs,
@@ -93,8 +90,7 @@ MatrixXd fit_in_span(const MatrixXd& R, const MatrixXd& V, const MatrixXd& input
             "inputs of n and outputs of m entries");
     require(inputs.cols() == outputs.cols(), "an output for each input");
     const MatrixXd seen = (V.transpose() * inputs).transpose();  // N x k
-    const MatrixXd Y =
-        seen.completeOrthogonalDecomposition().solve((outputs - R * inputs).transpose());
+    const MatrixXd Y = least_squares(seen, (outputs - R * inputs).transpose());
     return R + Y.transpose() * V.transpose();
 }
 

@@ -1,17 +1,17 @@
 // INSECURE, for demonstration only.
 #include "reference/insecure/rank_one.hpp"
-#include "reference/factorizations.hpp"
 
 #include "reference/error.hpp"
+#include "reference/factorizations.hpp"
 
 namespace slip::reference::insecure {
 
 Eigen::MatrixXd recover_rank_one(const Eigen::MatrixXd& R, double largest,
                                  const Loss& loss) {  // E-10
     require(R.rows() == R.cols() && R.rows() >= 1, "the matrix is square");
-    const Eigen::JacobiSVD<Eigen::MatrixXd> svd(R, Eigen::ComputeFullU | Eigen::ComputeFullV);
-    const Eigen::VectorXd u = svd.matrixU().rightCols(1);
-    const Eigen::VectorXd v = svd.matrixV().rightCols(1);
+    const Svd parts = svd(R);
+    const Eigen::VectorXd u = parts.U.rightCols(1);
+    const Eigen::VectorXd v = parts.V.rightCols(1);
     const auto weight = [&](double x) { return Eigen::MatrixXd(R + x * u * v.transpose()); };
 
     double centre = 0;
