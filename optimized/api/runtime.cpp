@@ -62,7 +62,7 @@ public:
         protocol::SessionOptions session;
         if (local_david_) session.wrong_peers = nullptr;  // there is no peer
         session.pool.depth = std::max(session.pool.depth, options.masks_ready);
-        session.pool.trace = session.trace = options.trace;
+        session.trace = options.trace;
         session.lattice = files.lattice_masks(options.mask_memory, options.trace);
         engine_ = std::make_unique<engines::HybridEngine>(
             files.charlie(), weights_, files.integrity_check(), *transport_, session);

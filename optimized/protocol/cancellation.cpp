@@ -211,8 +211,8 @@ void CancellationPool::Shared::work() try {
         const double start = thread_seconds();
         made.clear();
         {
-            const base::TraceSpan span(options.trace.get(), Trace::Track::masks, "masks",
-                                       task->group, task->count);
+            const base::TraceSpan span(options.trace, Trace::Track::masks, "masks", task->group,
+                                       task->count);
             bench->make(weights[task->group], task->count, source, memory, made);
         }
         const double spent = thread_seconds() - start;
@@ -270,8 +270,8 @@ void CancellationPool::take(GroupId group, std::size_t count, std::vector<Mask>&
     shared_->take_ready(group, count, out);
     const std::size_t missing = count - out.size();
     if (missing == 0) return;
-    const base::TraceSpan span(shared_->options.trace.get(), Trace::Track::charlie,
-                               "wait for masks", group, missing);
+    const base::TraceSpan span(shared_->options.trace, Trace::Track::charlie, "wait for masks",
+                               group, missing);
     const double start = thread_seconds();
     shared_->on_demand->make(shared_->weights[group], missing, shared_->source,
                              shared_->on_demand_memory, out);

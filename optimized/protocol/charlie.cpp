@@ -46,7 +46,9 @@ CharlieSession::CharlieSession(const kernels::OffloadedWeights& weights,
       keys_(options.keys),
       columns_(weights, check, keys_, options.lattice) {
     require(check.planes() == set.planes, "CharlieSession: the check is of another set");
-    open({parameters::protocol_version, set.code, digest}, options.pool);
+    PoolOptions pool = options.pool;
+    pool.trace = trace_.get();
+    open({parameters::protocol_version, set.code, digest}, pool);
 }
 
 /// SESS-2: HELLO, and READY or the end. The masks come last: the pool shares the keys with its

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <utility>
 #include <vector>
@@ -24,7 +23,7 @@ struct PoolOptions {
     /// Bytes of masks with cancellations that a group keeps ready, and that are made at a time.
     /// Where columns are long, they allow fewer masks than the numbers above, but always one.
     std::size_t bytes_per_group = std::size_t{1} << 26;
-    std::shared_ptr<Trace> trace = {};  // none: nothing is recorded
+    Trace* trace = nullptr;  // outlives the supply; null: nothing is recorded
 };
 
 /// What has become of masks, and the processor time that they took with their cancellations.

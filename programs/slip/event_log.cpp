@@ -1,11 +1,15 @@
 #include "programs/slip/event_log.hpp"
 
+#include <poll.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
 #include <ctime>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "programs/slip/printable.hpp"
 #include "slip/error.hpp"
@@ -47,16 +51,30 @@ std::string text_of(const EventLog::Value& value) {
     return {digits.data(), static_cast<std::size_t>(size)};
 }
 
+/// Whether a line can be written at once: into a pipe whose reader has stopped none can.
+bool takes_a_line() {
+    pollfd out{STDERR_FILENO, POLLOUT, 0};
+    return ::poll(&out, 1, 0) != 0;
+}
+
+/// So short that a whole line fits what a pipe takes at once (PIPE_BUF), escapes included.
+EventLog::Value shortened(const EventLog::Value& value) {
+    constexpr std::size_t most = 500;
+    const auto* const text = std::get_if<std::string>(&value);
+    if (text == nullptr || text->size() <= most) return value;
+    return text->substr(0, most) + "...";
+}
+
 std::string as_text(const std::string& name, const EventLog::Fields& fields) {
     std::string line = "slip " + name + ": time=" + time_now();
-    for (const auto& [field, value] : fields) line += ' ' + field + '=' + text_of(value);
+    for (const auto& [field, value] : fields) line += ' ' + field + '=' + text_of(shortened(value));
     return printable(line);
 }
 
 std::string as_json(const std::string& name, const EventLog::Fields& fields) {
     nlohmann::ordered_json line{{"time", time_now()}, {"program", "slip " + name}};
     for (const auto& field : fields) {
-        std::visit([&](const auto& value) { line[field.first] = value; }, field.second);
+        std::visit([&](const auto& value) { line[field.first] = value; }, shortened(field.second));
     }
     return line.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
 }
@@ -81,7 +99,16 @@ EventLog::~EventLog() {
     }
 }
 
-void EventLog::write(const Fields& fields) const {
+void EventLog::write(const Fields& fields) {
+    if (!takes_a_line()) {
+        ++unread_;
+        return;
+    }
+    if (unread_ > 0) write_line({{"unread", std::exchange(unread_, 0)}});
+    write_line(fields);
+}
+
+void EventLog::write_line(const Fields& fields) const {
     const std::string line =
         format_ == Format::json ? as_json(name_, fields) : as_text(name_, fields);
     std::cerr << line + "\n" << std::flush;

@@ -14,7 +14,8 @@
 namespace slip::tool {
 
 /// Lines on stderr: as text "slip NAME: time=2026-01-31T12:00:00Z peer=ADDRESS reason=\"TEXT\"", or
-/// as JSON objects with the same names. From any thread.
+/// as JSON objects with the same names. From any thread. Nobody waits for who reads them: lines
+/// that a pipe has no room for are left out, and counted in the field unread of the next one.
 class EventLog {
 public:
     enum class Format { text, json };
@@ -37,7 +38,8 @@ public:
 private:
     using Clock = std::chrono::steady_clock;
     bool may_tell();
-    void write(const Fields& fields) const;
+    void write(const Fields& fields);
+    void write_line(const Fields& fields) const;
     void tell_suppressed();
 
     const std::string name_;
@@ -46,6 +48,7 @@ private:
     std::uint64_t allowed_ = burst;
     Clock::time_point refilled_ = Clock::now();
     std::uint64_t suppressed_ = 0;
+    std::uint64_t unread_ = 0;
 };
 
 /// --log-format.

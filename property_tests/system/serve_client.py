@@ -19,17 +19,17 @@ PATHS = {"chat": "/v1/chat/completions", "text": "/v1/completions"}
 
 
 class Served:
-    """`slip serve` on a free port, until the end of the with block."""
+    """`slip serve` on a free port, until the end of the with block. Its log goes to a file, or to the
+    descriptor `stderr`."""
 
-    def __init__(self, *arguments, wait=True, cafile=None):
+    def __init__(self, *arguments, wait=True, cafile=None, stderr=None):
         self.arguments = ["serve", "--listen", "127.0.0.1:0", *map(str, arguments)]
-        self.wait, self.cafile = wait, cafile
+        self.wait, self.cafile, self.descriptor = wait, cafile, stderr
 
     def __enter__(self):
-        # A file: a log that nobody reads meanwhile would stop the server.
         self.stderr = tempfile.TemporaryFile("w+")
         self.process = subprocess.Popen([BUILD / "slip", *self.arguments], stdout=subprocess.PIPE,
-                                        stderr=self.stderr, text=True)
+                                        stderr=self.descriptor or self.stderr, text=True)
         ready, _, _ = select.select([self.process.stdout], [], [], LIMIT_S)
         line = self.process.stdout.readline() if ready else ""
         if not line.startswith("listening on "):

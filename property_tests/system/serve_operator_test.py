@@ -2,6 +2,7 @@
 
 import base64
 import collections
+import fcntl
 import hashlib
 import html.parser
 import json
@@ -190,6 +191,28 @@ class ServeOperator(ServeTest):
                 self.assertEqual((lines[-1]["status"], lines[-1]["end"]), (expected, "not whole"))
                 # It was cancelled, its next token was not taken, or it had not begun.
                 self.assertIn(lines[-1].get("reason"), ("cancelled", "stopped", None))
+
+    def test_SERVE_12_a_log_that_nobody_reads_stops_nothing(self):
+        reading, writing = os.pipe()
+        fcntl.fcntl(writing, fcntl.F_SETPIPE_SZ, 16384)
+        with self.unsplit("--log-format", "json", stderr=writing) as served, open(reading, "rb") as log:
+            os.close(writing)
+            for number in range(100):
+                read_error(served.get(f"/{number}/{'long' * 300}"), 404)
+            os.set_blocking(reading, False)
+            read_error(served.get("/last"), 404)  # while nothing has been read
+            text = log.read().decode()
+            read_error(served.get("/read"), 404)
+            self.assertEqual(served.stop(), (0, ""))
+            text += log.read().decode()
+        lines = [json.loads(line) for line in text.splitlines()]
+        paths = [line["path"] for line in lines if line.get("status") == 404]
+        unread = [line["unread"] for line in lines if "unread" in line]
+        self.assertEqual(paths[-1], "/read")
+        self.assertEqual(len(unread), 1)
+        self.assertEqual(len(paths) + unread[0], 102)
+        # They are cut, so that a line fits what a pipe takes at once.
+        self.assertEqual({len(path) for path in paths if path not in ("/last", "/read")}, {503})
 
     def test_the_log_as_text_and_its_level(self):
         with self.unsplit() as served:
