@@ -34,6 +34,10 @@ struct SamplingOptions {
     double frequency_penalty = 0;   ///< the same, for each time
     /// Added to the logits of these tokens before anything else.
     std::vector<std::pair<TokenId, double>> logit_bias = {};
+    /// Tokens that are guessed from the text so far, and verified in one message; 0 to 15. They
+    /// change no token and no logit, only how many messages there are, with how many columns; and
+    /// these tell David where the text repeats itself (MODEL-21). LanguageModel and Sequence alone.
+    std::size_t guesses = 0;
 };
 
 /// A token by itself.

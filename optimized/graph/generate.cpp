@@ -4,9 +4,23 @@
 #include <string>
 
 #include "optimized/base/parallel.hpp"
+#include "optimized/graph/guesses.hpp"
 #include "optimized/graph/sampler.hpp"
 
 namespace slip::graph {
+namespace {
+
+/// How many guesses a step may verify of a sequence of `length` tokens, the last of them an input
+/// of the step, when up to `further` tokens are wanted. The last new token is never an input. Keys
+/// of a longer sequence, with longrope, are not those of the tokens before them (MODEL-14).
+std::size_t room_for_guesses(const base::ModelConfig& config, std::size_t length,
+                             std::size_t further) {
+    const std::size_t room = further - 1;
+    const std::size_t original = config.rope.scaling.original_positions;
+    return longrope(config) && length <= original ? std::min(room, original - length) : room;
+}
+
+}  // namespace
 
 std::size_t positions_for(const Transformer& model, std::span<const TokenId> prompt,
                           const SamplingOptions& options) {
@@ -39,10 +53,15 @@ std::span<const TokenId> KeptSequence::begin(std::span<const TokenId> prompt) {
 }
 
 void KeptSequence::extend(const Transformer& model, Engine& engine, Workspace& workspace,
-                          std::span<const TokenId> ids, std::vector<float>& logits) {
+                          std::span<const TokenId> ids, Logits wanted, std::vector<float>& logits) {
     ids_.reserve(ids_.size() + ids.size());
-    model.forward(engine, workspace, {cache_, ids, Logits::last_position}, logits);
+    model.forward(engine, workspace, {cache_, ids, wanted}, logits);
     ids_.insert(ids_.end(), ids.begin(), ids.end());
+}
+
+void KeptSequence::truncate(std::size_t length) {
+    cache_.truncate(length);
+    ids_.resize(length);
 }
 
 std::vector<TokenId> generate(const Transformer& model, Engine& engine, KeptSequence& sequence,
@@ -53,15 +72,38 @@ std::vector<TokenId> generate(const Transformer& model, Engine& engine, KeptSequ
     sequence.reserve(positions);
     Workspace workspace(base::available_threads());
     Sampler sampler(options, prompt);
+    Guesses guesses(options.guesses);
+    guesses.append(prompt);
     std::vector<float> logits;
     std::vector<TokenId> generated;
-    while (generated.size() < options.max_tokens) {
-        sequence.extend(model, engine, workspace, input, logits);
-        const TokenId id = sampler.next(logits);
-        if (model.config().ends_text(id)) break;
+    const auto take = [&](std::size_t row) {  // of logits; returns whether to go on
+        const std::size_t width = model.config().vocab_size;
+        const auto of_row = std::span(logits).subspan(row * width, width);
+        const TokenId id = sampler.next(of_row);
+        if (model.config().ends_text(id)) return false;
         generated.push_back(id);
-        if (on_token && !on_token(id, logits)) break;
-        input = {&generated.back(), 1};
+        if (on_token && !on_token(id, of_row)) return false;
+        return generated.size() < options.max_tokens;
+    };
+    std::vector<TokenId> step;  // the last token and what is guessed to follow it
+    while (options.max_tokens > 0) {
+        const std::size_t guessed = step.empty() ? 0 : step.size() - 1;
+        sequence.extend(model, engine, workspace, input,
+                        guessed > 0 ? Logits::every_position : Logits::last_position, logits);
+        // MODEL-21: the row behind a guess counts if the row before has given the guess.
+        std::size_t right = 0;
+        bool more = take(0);
+        while (more && right < guessed && generated.back() == step[right + 1]) more = take(++right);
+        if (!more) break;
+        const std::size_t length = prompt.size() + generated.size();
+        sequence.truncate(length - 1);
+        guesses.judge(right);
+        guesses.append(std::span(generated).last(right + 1));
+        const auto proposed = guesses.propose(
+            room_for_guesses(model.config(), length, options.max_tokens - generated.size()));
+        step.assign(1, generated.back());
+        step.insert(step.end(), proposed.begin(), proposed.end());
+        input = step;
     }
     return generated;
 }

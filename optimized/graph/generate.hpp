@@ -23,10 +23,12 @@ public:
     /// Keeps the longest beginning that the sequence shares with `prompt`, which is not empty, but
     /// not all of the prompt: its last token's logits are wanted. Returns what is to be computed.
     std::span<const TokenId> begin(std::span<const TokenId> prompt);
-    /// Appends `ids` and writes the logits of the last one. Throws what Transformer::forward()
+    /// Appends `ids` and writes the logits that are wanted. Throws what Transformer::forward()
     /// throws; then the sequence is as before.
     void extend(const Transformer& model, Engine& engine, Workspace& workspace,
-                std::span<const TokenId> ids, std::vector<float>& logits);
+                std::span<const TokenId> ids, Logits wanted, std::vector<float>& logits);
+    /// Forgets all tokens but the first `length`, which it has.
+    void truncate(std::size_t length);
     void reserve(std::size_t positions) { cache_.reserve(positions); }
 
 private:
@@ -35,8 +37,8 @@ private:
 };
 
 /// LanguageModel::generate(), for any graph and engine; BOS is included by the caller. Begins with
-/// what `sequence` and the prompt share, and leaves the sequence as far as it was computed. The
-/// sequence is one of this graph alone.
+/// what `sequence` and the prompt share, and leaves the sequence as far as it was computed, guesses
+/// of the last step (MODEL-21) included. The sequence is one of this graph alone.
 std::vector<TokenId> generate(const Transformer& model, Engine& engine, KeptSequence& sequence,
                               std::span<const TokenId> prompt, const SamplingOptions& options,
                               const LanguageModel::OnToken& on_token);

@@ -15,6 +15,7 @@ namespace slip::graph {
 namespace {
 
 constexpr std::size_t summed_at_once = 512;  // weights that are summed together
+constexpr std::size_t most_guesses = 15;     // that one message verifies (MODEL-21)
 
 const kernels::FloatKernels& floats() { return kernels::active().floats; }
 
@@ -62,6 +63,7 @@ void require_sampling_options(const SamplingOptions& options) {
                "repetition penalty must be a finite number above 0");
     require_in(options.presence_penalty, true, "presence penalty must be a finite number");
     require_in(options.frequency_penalty, true, "frequency penalty must be a finite number");
+    require_in(0, options.guesses <= most_guesses, "guesses must be from 0 to 15");
     for (const auto& [id, bias] : options.logit_bias) {
         require_in(bias, std::abs(bias) <= 1e6, "logit bias must be from -1e6 to 1e6");
     }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -54,6 +55,9 @@ std::vector<Scheduler::Id> Loop::submit(std::vector<Submission> submissions) {
     for (const Submission& each : submissions) {
         graph::positions_for(*model_.graph, each.request.prompt, each.request.sampling);
         graph::require_in_vocabulary(each.request.ends, model_.graph->config());
+        if (each.request.sampling.guesses > 0) {
+            throw BadInput("guesses: a scheduler makes none, because its messages are shared");
+        }
         if (each.request.grammar) read_vocabulary();
     }
     const std::lock_guard lock(mutex_);
@@ -472,19 +476,21 @@ void Loop::give_token(Generation& generation, std::span<const float> logits) {
     }
 }
 
-/// The next token. Returns false if there is none: then the generation has ended.
+/// The next token. Returns false if there is none: then the generation has ended. What fails here,
+/// for want of memory, ends this generation alone.
 bool Loop::choose(Generation& generation, std::span<const float> logits, TokenId& id) {
-    if (!generation.constraint) {
-        id = generation.sampler->next(logits);
-        return true;
-    }
-    if (generation.constraint->complete()) {  // before its first token
+    std::optional<grammar::Constraint>& constraint = generation.constraint;
+    if (constraint && constraint->complete()) {  // before its first token
         end(generation, Reason::end_of_text);
         return false;
     }
     try {
-        id = generation.sampler->next(logits, generation.constraint->allowed());
-        generation.constraint->take(id);
+        if (constraint) {
+            id = generation.sampler->next(logits, constraint->allowed());
+            constraint->take(id);
+        } else {
+            id = generation.sampler->next(logits);
+        }
         return true;
     } catch (...) {
         end(generation, Reason::failed, std::current_exception());

@@ -28,6 +28,9 @@ void add_choice_flags(Options& options) {
                 "negative ones (default 1)");
     options.add("presence-penalty", "X", "subtract X from logits of tokens that were generated");
     options.add("frequency-penalty", "X", "subtract X for each time that they were generated");
+    options.add("guesses", "N",
+                "where the text repeats itself, guess N tokens (up to 15) and verify them in one "
+                "message: the same answer in fewer rounds, which show David where (default 0)");
 }
 
 void set_choice(const Options& options, SamplingOptions& sampling) {
@@ -40,6 +43,7 @@ void set_choice(const Options& options, SamplingOptions& sampling) {
     sampling.repetition_penalty = in_range(options, "repetition-penalty", 1, 0.01, 100);
     sampling.presence_penalty = in_range(options, "presence-penalty", 0, 0, 100);
     sampling.frequency_penalty = in_range(options, "frequency-penalty", 0, 0, 100);
+    sampling.guesses = options.number_or("guesses", 0, 0, 15);
 }
 
 }  // namespace slip::tool

@@ -11,6 +11,7 @@
 #include "optimized/engines/engines.hpp"
 #include "optimized/engines/hybrid_engine.hpp"
 #include "optimized/engines/low_rank_factors.hpp"
+#include "optimized/graph/generate.hpp"
 #include "optimized/protocol/frames.hpp"
 #include "property_tests/generators/left_factor.hpp"
 #include "property_tests/generators/synthetic_model.hpp"
@@ -235,6 +236,44 @@ TEST(Model, MODEL_3_prefill_sends_one_column_per_token_each_with_its_own_mask) {
                 std::equal(columns.row(a).begin(), columns.row(a).end(), columns.row(b).begin()));
         }
     }
+}
+
+/// Over the protocol the answer is that of the unsplit model, with guesses and without; and each of
+/// David's messages has one column or four, as every token but the last few has room for.
+TEST(Model, MODEL_21_LIN_4_guesses_change_messages_and_no_bit) {
+    SyntheticModel model = random_llama(8);
+    model.config.max_position_embeddings = 60;
+    const SplitLlama split(model, plan_for_all(model.config, 2));
+    UnsplitEngine unsplit(split.charlie, split.david);
+    HybridRun hybrid(split);
+    SamplingOptions options;
+    options.max_tokens = 40;
+    options.logit_bias = {{split.charlie.config().eos_token_id.value(), -1e6}};
+    const auto answer = [&](Engine& engine) {
+        std::vector<float> all;
+        const auto ids =
+            graph::generate(split.graph, engine, std::vector<TokenId>{1, 2, 1, 2, 1, 2}, options,
+                            [&](TokenId, std::span<const float> logits) {
+                                all.insert(all.end(), logits.begin(), logits.end());
+                                return true;
+                            });
+        EXPECT_EQ(ids.size(), 40U);
+        return std::pair(ids, bits_of(all));
+    };
+    const auto expected = answer(unsplit);
+    options.guesses = 3;
+    EXPECT_EQ(answer(hybrid.engine), expected);
+    std::size_t messages = 0;
+    std::size_t of_four = 0;
+    for (const auto& header : applies_in(hybrid.transport)) {
+        if (header.group != 0) continue;
+        ++messages;
+        of_four += static_cast<std::size_t>(header.columns == 4);
+        EXPECT_TRUE(messages == 1 || header.columns <= 4) << header.columns;
+    }
+    EXPECT_LT(messages, 40U)
+        << "a small model that is always asked for the likeliest token repeats";
+    EXPECT_GT(of_four, 0U);
 }
 
 TEST(Model, MODEL_3_a_batch_that_outgrows_a_message_is_cut_into_several) {

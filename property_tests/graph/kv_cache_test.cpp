@@ -121,6 +121,25 @@ TEST(KvCache, MODEL_16_a_sequence_that_is_cut_back_behind_its_windows_is_compute
     }
 }
 
+/// Nothing is dropped before a batch that a token after its first one sees: so a batch of which one
+/// token counts, and 15 guesses do not, costs no keys.
+TEST(KvCache, MODEL_21_MODEL_16_windows_keep_what_is_seen_once_guesses_are_forgotten) {
+    SyntheticModel model = random_llama(3);
+    ModelConfig& config = model.config;
+    config.num_hidden_layers = 4;
+    config.windows = {1, 100, 128, 0};
+    KvCache cache(config);
+    const std::vector<float> rows(16 * config.key_value_width());
+    const MatrixView<const float> view(rows.data(), 16, config.key_value_width());
+    for (std::size_t length = 0; length < 1500; length = cache.length()) {
+        for (std::size_t block = 0; block < 4; ++block) cache.write(block, view, view);
+        cache.extend(16);
+        cache.truncate(length + 1);
+        ASSERT_TRUE(cache.keeps(length + 1)) << length;
+        ASSERT_TRUE(cache.has_keys_for(false)) << length;
+    }
+}
+
 TEST(KvCache, MODEL_14_longrope_computes_keys_again_when_a_sequence_crosses_the_original_context) {
     Recomputed test(have_longrope);
     const Ids text = random_ids(5, 20, test.model.config.vocab_size);

@@ -230,5 +230,14 @@ TEST(Sampler, MODEL_17_options_out_of_range_are_refused_by_name) {
     EXPECT_EQ(with(&O::presence_penalty, -2), "accepted");
 }
 
+TEST(Sampler, MODEL_21_more_than_15_guesses_are_refused) {
+    SamplingOptions options;
+    options.guesses = 15;
+    EXPECT_NO_THROW(graph::require_sampling_options(options));
+    options.guesses = 16;
+    EXPECT_NE(refusal([&] { graph::require_sampling_options(options); }).find("guesses"),
+              std::string::npos);
+}
+
 }  // namespace
 }  // namespace slip::testing

@@ -440,6 +440,8 @@ TEST(Scheduler, bad_input_is_refused_at_once_and_nothing_is_called) {
                                        request_of(std::vector<TokenId>(161, 1), 0)};
     bad.push_back(request_of({1}, 1));
     bad.back().sampling.top_p = 0;
+    bad.push_back(request_of({1}, 1));
+    bad.back().sampling.guesses = 1;
     for (const auto& request : bad) {
         EXPECT_THROW(scheduler.submit(request, never, never_ends), BadInput);
     }
