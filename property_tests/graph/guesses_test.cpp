@@ -124,6 +124,14 @@ TEST(Guesses, MODEL_21_examples) {
         << "the longest";
     EXPECT_EQ(proposed({1, 2, 1, 2, 1, 2}, 5), (Ids{1, 2, 1, 2, 1})) << "it runs into the guesses";
     EXPECT_EQ(proposed({1, 2, 3, 4, 5, 6, 7, 1, 2, 3, 4}, 0), Ids{});
+    for (const std::size_t between : {15U, 16U}) {
+        Ids text{9, 1, 2, 3, 4, 7};
+        for (std::size_t i = 0; i < between; ++i) {
+            for (const TokenId id : {0, 1, 2, 3, 4, 8}) text.push_back(id);
+        }
+        for (const TokenId id : {9, 1, 2, 3, 4}) text.push_back(id);
+        EXPECT_EQ(proposed(text, 1), Ids{between == 15 ? 7 : 8}) << "16 places are looked at";
+    }
 }
 
 TEST(Guesses, MODEL_21_after_a_wrong_guess_twice_as_many_tokens_have_to_agree) {
@@ -163,24 +171,26 @@ struct HeadAlone {
 };
 
 /// The text to come is known: the logits of row r are those of the token that comes r places after
-/// the last one taken. Rows behind a wrong guess are such logits too, and must not be used.
+/// the last one taken. Rows behind a wrong guess are such logits too, and must not be used. All
+/// other products are 0.
 class ScriptEngine : public Engine {
 public:
-    explicit ScriptEngine(Ids script) : script_(std::move(script)) {}
-    void apply(GroupId, MatrixView<const float> input,
+    explicit ScriptEngine(Ids script, GroupId head = 0) : script_(std::move(script)), head_(head) {}
+    void apply(GroupId group, MatrixView<const float> input,
                std::span<const MatrixView<float>> outputs) override {
-        columns.push_back(input.rows());
-        for (std::size_t r = 0; r < input.rows(); ++r) {
-            const auto row = outputs[0].row(r);
-            std::fill(row.begin(), row.end(), 0.0F);
-            if (taken + r < script_.size()) row[static_cast<std::size_t>(script_[taken + r])] = 1;
+        if (group == 0) columns.push_back(input.rows());
+        for (const MatrixView<float>& output : outputs) std::ranges::fill(output.elements(), 0.0F);
+        for (std::size_t r = 0; group == head_ && r < input.rows(); ++r) {
+            if (taken + r == script_.size()) break;
+            outputs[0].row(r)[static_cast<std::size_t>(script_[taken + r])] = 1;
         }
     }
     std::size_t taken = 0;
-    std::vector<std::size_t> columns;  // of each message
+    std::vector<std::size_t> columns;  // of each message for the first group
 
 private:
     Ids script_;
+    GroupId head_;
 };
 
 std::vector<std::size_t> columns_of(const Ids& prompt, const Ids& script, std::size_t guesses) {
@@ -228,6 +238,30 @@ RC_GTEST_PROP(Guesses, MODEL_21_messages_have_as_many_columns_as_the_clause_says
     RC_CLASSIFY(expected.size() < script.size(), "a guess was right");
 }
 
+TEST(Guesses, MODEL_21_MODEL_3_a_kept_sequence_has_what_was_chosen_and_no_wrong_guess) {
+    SyntheticModel model = random_llama(1);
+    model.config.max_position_embeddings = 40;
+    model.config.eos_token_id.reset();
+    const auto graph = make_graph(model.config, model.lookup());
+    const auto head = static_cast<GroupId>(groups_of(model.config).size() - 1);
+    const Ids script{1, 2, 3, 4, 3, 2, 0, 2, 3, 4, 1};  // after 1 2 3 4 a 0 is guessed
+    ScriptEngine engine(script, head);
+    KeptSequence sequence(model.config);
+    SamplingOptions options;
+    options.guesses = 3;
+    options.max_tokens = script.size();
+    const auto count = [&](TokenId, auto) { return ++engine.taken > 0; };
+    Ids text{1, 2, 3, 4, 0, 4};
+    ASSERT_EQ(generate(*graph, engine, sequence, text, options, count), script);
+    EXPECT_EQ(engine.columns, (std::vector<std::size_t>{6, 1, 1, 1, 4, 1, 1, 1, 1, 1, 1}));
+    text.insert(text.end(), script.begin(), script.end());
+    text.push_back(0);
+    ScriptEngine again(Ids{0}, head);
+    options.max_tokens = 1;
+    EXPECT_EQ(generate(*graph, again, sequence, text, options, {}), Ids{0});
+    EXPECT_EQ(again.columns, std::vector<std::size_t>{2}) << "the last one chosen, and one more";
+}
+
 // ---------------------------------------------------------------------------------------------
 // No bit of an answer depends on guesses.
 // ---------------------------------------------------------------------------------------------
@@ -269,24 +303,33 @@ struct Reader {
     }
 };
 
-/// Dimensions and weights of three families, one with windows, and one with longrope.
-SyntheticModel repeating_model() {
-    const auto kind = *generators::any_size(0, 4).as("llama, gpt2, phi, windows, longrope");
-    const auto seed = *rc::gen::inRange<std::uint64_t>(0, 50).as("seed of the model");
-    SyntheticModel model = kind == 1   ? random_gpt2(seed)
-                           : kind == 2 ? random_phi(seed)
-                                       : random_llama(seed);
-    ModelConfig& config = model.config;
-    if (kind != 1) config.max_position_embeddings = 600;  // GPT-2 has a tensor of them
-    config.eos_token_id = *rc::gen::element<TokenId>(-1, 3).as("EOS");
-    if (kind == 3) config.windows.assign(config.num_hidden_layers, 5);
-    if (kind != 4) return model;
+void have_original_context(ModelConfig& config, std::size_t positions) {
     RopeScaling& scaling = config.rope.scaling;
     scaling.kind = RopeScaling::Kind::longrope;
-    scaling.original_positions = *generators::any_size(4, 30).as("original context");
+    scaling.original_positions = positions;
     scaling.short_factors.assign(config.rotary_dim / 2, 1.5);
     scaling.long_factors.assign(config.rotary_dim / 2, 4.0);
     scaling.attention_factor = 1.25;
+}
+
+enum class Kind { llama, gpt2, phi, windows, longrope };
+
+/// Dimensions and weights of three families, one with windows, and one with longrope.
+SyntheticModel repeating_model() {
+    const auto kind = *rc::gen::map(rc::gen::element(0, 1, 2, 3, 4), [](int k) {
+                           return static_cast<Kind>(k);
+                       }).as("kind");
+    const auto seed = *rc::gen::inRange<std::uint64_t>(0, 50).as("seed of the model");
+    SyntheticModel model = kind == Kind::gpt2  ? random_gpt2(seed)
+                           : kind == Kind::phi ? random_phi(seed)
+                                               : random_llama(seed);
+    ModelConfig& config = model.config;
+    if (kind != Kind::gpt2) config.max_position_embeddings = 600;  // GPT-2 has a tensor of them
+    config.eos_token_id = *rc::gen::element<TokenId>(-1, 3).as("EOS");
+    if (kind == Kind::windows) config.windows.assign(config.num_hidden_layers, 5);
+    if (kind == Kind::longrope) {
+        have_original_context(config, *rc::gen::inRange<std::size_t>(4, 50).as("original context"));
+    }
     return model;
 }
 
@@ -353,12 +396,7 @@ TEST(Guesses, MODEL_21_MODEL_14_guesses_stay_within_the_original_context) {
     SyntheticModel model = random_llama(4);
     ModelConfig& config = model.config;
     config.max_position_embeddings = 100;
-    RopeScaling& scaling = config.rope.scaling;
-    scaling.kind = RopeScaling::Kind::longrope;
-    scaling.original_positions = 33;
-    scaling.short_factors.assign(config.rotary_dim / 2, 1.5);
-    scaling.long_factors.assign(config.rotary_dim / 2, 4.0);
-    scaling.attention_factor = 1.25;
+    have_original_context(config, 33);
     const auto graph = make_graph(config, model.lookup());
     FloatEngine engine(groups_of(config), model.lookup());
     SamplingOptions options;
