@@ -10,6 +10,7 @@
 #include "experiments/bench/context.hpp"
 #include "experiments/bench/cost.hpp"
 #include "experiments/bench/decode.hpp"
+#include "experiments/bench/guessing.hpp"
 #include "experiments/bench/hidden.hpp"
 #include "experiments/bench/kernels.hpp"
 #include "experiments/bench/masks.hpp"
@@ -29,14 +30,15 @@ constexpr const char* usage =
     "       slip-bench decode --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench masks --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench hidden --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
+    "       slip-bench guesses --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench context --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench serve --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench cost --artifact OUT [--json]\n"
     "       slip-bench round --artifact OUT --david HOST:PORT --tls TLS/charlie [--json]\n"
     "       slip-bench kernels [--json] [--plot FILE.svg]\n\n"
-    "report: decode, masks, hidden, context, cost and kernels in one run, with what every figure "
-    "should\n"
-    "        reach.\n"
+    "report: decode, masks, hidden, guesses, context, cost and kernels in one run, with what "
+    "every\n"
+    "        figure should reach.\n"
     "decode: tokens per second of the hybrid engine, every mask ready, David in process, over\n"
     "        loopback TLS and in shared memory, against the same model with int8 weights and\n"
     "        activations in the open,\n"
@@ -47,6 +49,9 @@ constexpr const char* usage =
     "hidden: of a hidden split: what David's products and Charlie's work cost over the "
     "unprotected\n"
     "        products of the same shapes, at 1 to 128 columns.\n"
+    "guesses: tokens per second over TLS with guesses from the text itself over those without, on "
+    "a\n"
+    "        text that quotes its prompt and on one that does not.\n"
     "context: decode after 1,536 tokens over decode after 32, prefill of 1,536 over prefill of "
     "128,\n"
     "        and how fast attention reads keys and values after 4,096. --plot also draws tokens "
@@ -70,16 +75,16 @@ po::options_description flags() {
     description.add_options()("artifact", po::value<std::string>()->value_name("OUT"),
                               "what 'slip split' wrote")(
         "model", po::value<std::string>()->value_name("DIR"),
-        "decode, masks, hidden, context, serve, report: the checkpoint it is of")(
+        "decode, masks, hidden, guesses, context, serve, report: the checkpoint it is of")(
         "david", po::value<std::string>()->value_name("HOST:PORT"), "round: a running David")(
         "tls", po::value<std::string>()->value_name("TLS/charlie"), "round: certificates")(
         "prompt", po::value<unsigned>()->value_name("N")->default_value(8),
         "decode: tokens of the prompt, one batch")(
         "tokens", po::value<unsigned>()->value_name("N")->default_value(64),
-        "decode: tokens per repetition; serve: per generation, at most 16")(
-        "repetitions", po::value<unsigned>()->value_name("R"),
-        "default 7, for serve 5, for round 200")("json",
-                                                 "print one JSON object instead of a table")(
+        "decode, guesses: tokens per repetition, of guesses at most 64; serve: per generation, at "
+        "most 16")("repetitions", po::value<unsigned>()->value_name("R"),
+                   "default 7, for serve 5, for round 200")(
+        "json", "print one JSON object instead of a table")(
         "plot", po::value<std::string>()->value_name("FILE.svg"), "draw the figures")(
         "help", "show this help");
     return description;
@@ -164,6 +169,15 @@ int hidden(const po::variables_map& values) {
     return 0;
 }
 
+int guesses(const po::variables_map& values) {
+    const WholeModelOptions options = whole_options(values);
+    WholeModel whole(options);
+    const Report report = measure_guessing(whole);
+    show(values, report, json_of(report, options.repetitions),
+         "guesses, medians of " + std::to_string(options.repetitions));
+    return 0;
+}
+
 int context(const po::variables_map& values) {
     const WholeModelOptions options = whole_options(values);
     WholeModel whole(options);
@@ -244,6 +258,7 @@ int all_figures(const po::variables_map& values) {
         append(measure_decode(whole).report, report);
         append(measure_masks(whole), report);
         append(measure_hidden(whole), report);
+        append(measure_guessing(whole), report);
         append(measure_context(whole), report);
         report_epsilon(schedule_of(whole.charlie), report);
     }
@@ -304,13 +319,14 @@ int run(const std::vector<std::string>& arguments) {
     if (named && arguments.front() == "context") return context(values);
     if (named && arguments.front() == "masks") return masks(values);
     if (named && arguments.front() == "hidden") return hidden(values);
+    if (named && arguments.front() == "guesses") return guesses(values);
     if (named && arguments.front() == "serve") return serve(values);
     if (named && arguments.front() == "cost") return cost(values);
     if (named && arguments.front() == "round") return round(values);
     if (named && arguments.front() == "kernels") return kernel_figures(values);
     throw BadInput(
-        "expected report, decode, masks, hidden, context, serve, cost, round or kernels; see "
-        "--help");
+        "expected report, decode, masks, hidden, guesses, context, serve, cost, round or kernels; "
+        "see --help");
 }
 
 }  // namespace

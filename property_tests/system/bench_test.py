@@ -125,6 +125,14 @@ class Bench(Deployment):
             self.assertGreater(figures[name], 0, name)
         self.assert_chart(plot, report["rows"])
 
+    def test_MODEL_21_every_figure_of_guesses_is_there(self):
+        _, figures = self.bench("guesses", "--artifact", self.artifact, "--model",
+                                self.folder / "model", "--tokens", "16", "--repetitions", "2")
+        for text in ["quoting", "free"]:
+            self.assertGreater(figures[f"guesses_{text}"], 0)
+        self.assertLess(figures["rounds_per_token_quoting"], 1)
+        self.assertGreater(figures["columns_per_token_quoting"], 0.9)
+
     def test_every_figure_of_serving_is_there(self):
         _, figures = self.bench("serve", "--artifact", self.artifact, "--model",
                                 self.folder / "model", "--tokens", "4", "--repetitions", "2")
@@ -150,7 +158,7 @@ class Bench(Deployment):
                          "hybrid over TLS"} <= texts, texts)
 
     def test_CONV_4_what_is_missing_is_named(self):
-        for command in ["decode", "masks", "context", "serve", "cost"]:
+        for command in ["decode", "masks", "guesses", "context", "serve", "cost"]:
             result = run("slip-bench", command)
             self.assertEqual(result.returncode, 2)
             self.assertIn("--artifact", result.stderr)

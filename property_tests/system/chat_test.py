@@ -45,6 +45,17 @@ class Choices(SystemTest):
         self.refused("generate", *MODEL, *PROMPT, "--log-probabilities", "1", says=["--json"])
         self.refused("generate", *MODEL, *PROMPT, "--stop", "", says=["not empty"])
 
+    def test_MODEL_21_guesses_change_no_token_and_no_logit(self):
+        found = []
+        for guesses in ("0", "1", "15"):
+            logits = self.folder / f"logits-{guesses}"
+            out = self.slip("generate", *MODEL, "--prompt", "Tom ran. Tom ran. Tom ran. Tom ran.",
+                            "--max-tokens", "60", "--temperature", "0.3", "--seed", "5", "--json",
+                            "--guesses", guesses, "--logits", logits).stdout
+            found.append((json.loads(out)["ids"], logits.read_bytes()))
+        self.assertEqual(found, found[:1] * 3)
+        self.refused("generate", *MODEL, *PROMPT, "--guesses", "16", says=["--guesses"])
+
     def test_MODEL_17_a_stop_ends_the_text_before_it(self):
         whole = self.generated()["text"]
         stop = whole[20:27]
