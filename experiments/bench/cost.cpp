@@ -6,6 +6,7 @@
 #include "optimized/base/hidden_widths.hpp"
 #include "optimized/engines/hybrid_engine.hpp"
 #include "optimized/graph/transformer.hpp"
+#include "optimized/protocol/frames.hpp"
 #include "optimized/protocol/lattice_stock.hpp"
 
 namespace slip::bench {
@@ -100,6 +101,28 @@ Multiplications of_rows(const ScheduleShape& shape, std::size_t block_rows, std:
 }
 
 Multiplications of_token(const ScheduleShape& shape) { return of_rows(shape, 1, 1); }
+
+TokenCost cost_of_token(const base::ModelConfig& config, std::size_t rank, std::string_view set,
+                        std::size_t context) {
+    const ScheduleShape shape = schedule_of(config, rank, set);
+    const std::size_t planes = shape.set->planes;
+    TokenCost cost;
+    for (std::size_t g = 0; g < shape.groups.size(); ++g) {
+        base::ProductShape davids = shape.groups[g].product();
+        davids.rows += shape.set->public_rows();
+        const std::size_t columns = shape.columns_per_token[g];
+        const std::uint64_t matrix = std::uint64_t{davids.rows} * davids.n;
+        cost.rounds += 1;
+        cost.bytes_up += protocol::wire::columns_frame_bytes(planes * columns * davids.n);
+        cost.bytes_down += protocol::wire::columns_frame_bytes(planes * columns * davids.rows);
+        // A hidden matrix is residues, of as many planes as the message; another one is bytes.
+        cost.davids_bytes += shape.set->hides_weights ? planes * matrix : matrix;
+        cost.davids_products += planes * columns * matrix;
+    }
+    cost.multiplications = of_token(shape);
+    cost.floats = float_multiplications(config, context);
+    return cost;
+}
 
 double epsilon_online(const Multiplications& count) {
     return static_cast<double>(count.online) / static_cast<double>(count.linear);

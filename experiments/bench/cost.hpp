@@ -45,6 +45,22 @@ Multiplications of_rows(const ScheduleShape& shape, std::size_t block_rows, std:
 /// The count for a decoded token: every group once, and the head.
 Multiplications of_token(const ScheduleShape& shape);
 
+/// What one decoded token of one sequence costs, counted from the shape.
+struct TokenCost {
+    std::uint64_t rounds = 0;           // messages to David, each with its reply
+    std::uint64_t bytes_up = 0;         // to David, frames included
+    std::uint64_t bytes_down = 0;       // from him, likewise
+    std::uint64_t davids_bytes = 0;     // of matrices that he reads, whatever the columns
+    std::uint64_t davids_products = 0;  // of two bytes
+    Multiplications multiplications;    // the others'; without floats
+    std::uint64_t floats = 0;           // Charlie's, of MODEL-5
+};
+
+/// After `context` others, of a model that was split in this set, where it does not hide at rank
+/// `rank`.
+TokenCost cost_of_token(const base::ModelConfig& config, std::size_t rank, std::string_view set,
+                        std::size_t context);
+
 /// DEF-6: Charlie's multiplications over the model's linear ones.
 double epsilon_online(const Multiplications& count);
 double epsilon_total(const Multiplications& count);

@@ -34,6 +34,7 @@ constexpr const char* usage =
     "       slip-bench context --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench serve --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench cost --artifact OUT [--json]\n"
+    "       slip-bench shapes [--json]\n"
     "       slip-bench round --artifact OUT --david HOST:PORT --tls TLS/charlie [--json]\n"
     "       slip-bench kernels [--json] [--plot FILE.svg]\n\n"
     "report: decode, masks, hidden, guesses, context, cost and kernels in one run, with what "
@@ -65,6 +66,8 @@ constexpr const char* usage =
     "cost:   Charlie's multiplications in parts of the model's, on a schedule of one token, "
     "without\n"
     "        attention and AES; nothing is run.\n"
+    "shapes: what a token costs models of 1.1, 7 and 70 billion weights: messages, bytes and\n"
+    "        multiplications, counted; nothing is run. docs/cost.md explains them.\n"
     "round:  what a round over TLS costs beyond its arithmetic, for every group shape.\n"
     "kernels: what the kernels reach, on one processor, against the machine and against peers\n"
     "        that were installed when this was built (OpenBLAS, FFLAS-FFPACK, NTL, FLINT, Eigen,\n"
@@ -269,6 +272,54 @@ int all_figures(const po::variables_map& values) {
     return 0;
 }
 
+/// In the sets with lattice masks.
+int shapes(const po::variables_map& values) {
+    constexpr std::size_t rank = 16, context = 512;
+    nlohmann::ordered_json all = nlohmann::ordered_json::array();
+    for (const char* const shape : {"tinyllama", "llama2-7b", "llama2-70b"}) {
+        for (const char* const set : {"paper-lattice", "hidden"}) {
+            const base::ModelConfig config = config_of(synthetic::shapes.at(shape));
+            const TokenCost token = cost_of_token(config, rank, set, context);
+            all.push_back({{"shape", shape},
+                           {"set", set},
+                           {"rounds", token.rounds},
+                           {"bytes_up", token.bytes_up},
+                           {"bytes_down", token.bytes_down},
+                           {"davids_bytes", token.davids_bytes},
+                           {"davids_products", token.davids_products},
+                           {"linear", token.multiplications.linear},
+                           {"online", token.multiplications.online},
+                           {"ahead", token.multiplications.offline},
+                           {"floats", token.floats}});
+        }
+    }
+    if (values.count("json") != 0) {
+        std::cout << all.dump() << '\n';
+        return 0;
+    }
+    std::printf(
+        "a token after %zu others, rank %zu where nothing is hidden; millions\n"
+        "%-10s %-13s %6s %8s %8s %12s %12s %9s %7s %7s %7s\n",
+        context, rank, "shape", "set", "rounds", "bytes up", "down", "David reads", "multiplies",
+        "the model", "online", "ahead", "floats");
+    for (const auto& row : all) {
+        std::printf("%-10s %-13s %6d", row["shape"].get<std::string>().c_str(),
+                    row["set"].get<std::string>().c_str(), row["rounds"].get<int>());
+        for (const auto& [name, width] : {std::pair{"bytes_up", 8},
+                                          {"bytes_down", 8},
+                                          {"davids_bytes", 12},
+                                          {"davids_products", 12},
+                                          {"linear", 9},
+                                          {"online", 7},
+                                          {"ahead", 7},
+                                          {"floats", 7}}) {
+            std::printf(" %*.2f", width, row[name].get<double>() / 1e6);
+        }
+        std::printf("\n");
+    }
+    return 0;
+}
+
 int round(const po::variables_map& values) {
     RoundOptions options{required(values, "artifact"),
                          parse_endpoint(required(values, "david"), "--david"),
@@ -322,11 +373,12 @@ int run(const std::vector<std::string>& arguments) {
     if (named && arguments.front() == "guesses") return guesses(values);
     if (named && arguments.front() == "serve") return serve(values);
     if (named && arguments.front() == "cost") return cost(values);
+    if (named && arguments.front() == "shapes") return shapes(values);
     if (named && arguments.front() == "round") return round(values);
     if (named && arguments.front() == "kernels") return kernel_figures(values);
     throw BadInput(
-        "expected report, decode, masks, hidden, guesses, context, serve, cost, round or kernels; "
-        "see --help");
+        "expected report, decode, masks, hidden, guesses, context, serve, cost, shapes, round or "
+        "kernels; see --help");
 }
 
 }  // namespace

@@ -23,7 +23,8 @@ std::string serve_processors(const WholeModel& whole);
 ///   first_token              seconds from a prompt of 128 tokens to its first token, hybrid over
 ///                            Int8Engine;
 ///   endpoint_over_library    tokens per second of 8 streams over HTTP, as clients see them, over
-///                            those of the scheduler, hybrid.
+///                            those of the scheduler, Int8Engine: masks that are made meanwhile
+///                            would disturb one more than the other.
 /// Rows only: 8 generations in the steady state, while Charlie replaces the masks that they spend.
 /// `tell` is told how far the measurement is.
 Report measure_serve(WholeModel& whole, const std::function<void(const std::string&)>& tell);

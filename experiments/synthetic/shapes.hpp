@@ -24,6 +24,7 @@ inline const std::map<std::string, Shape> shapes = {
     {"small", {96, 256, 2, 4, 2, 320, 128}},
     {"tinyllama", {2048, 5632, 22, 32, 4, 32000, 2048}},
     {"llama2-7b", {4096, 11008, 32, 32, 32, 32000, 4096}},
+    {"llama2-70b", {8192, 28672, 80, 64, 8, 32000, 4096}},
 };
 
 }  // namespace slip::synthetic

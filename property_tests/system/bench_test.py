@@ -49,8 +49,10 @@ LINEAR_7B = 32 * 202375168 + 32000 * 4096
 # intermediate size, blocks, vocabulary, heads, heads of keys, head width. A group wider than 6144 is
 # split into equal parts of columns (HIDE-1).
 SHAPES = {"1b": (2048, 256, 5632, 22, 32000, 32, 4, 64),
-          "7b": (4096, 4096, 11008, 32, 32000, 32, 32, 128)}
+          "7b": (4096, 4096, 11008, 32, 32000, 32, 32, 128),
+          "70b": (8192, 1024, 28672, 80, 32000, 64, 8, 128)}
 CONTEXT = 32
+FRAME = 21  # bytes of a message beside its residues
 
 
 def charlies_share(hidden, keys, inner, blocks, vocabulary, heads, key_heads, width):
@@ -71,6 +73,40 @@ def charlies_share(hidden, keys, inner, blocks, vocabulary, heads, key_heads, wi
     return (online + offline + floats) / linear
 
 
+def messages_of_a_token(hides, hidden, keys, inner, blocks, vocabulary):
+    """Counts of slip-bench shapes, of these dimensions."""
+    planes, public, widest = (6, 2304, 6144) if hides else (5, 0, inner)
+    counts = dict.fromkeys(["rounds", "bytes_up", "bytes_down", "davids_bytes", "davids_products",
+                            "linear"], 0)
+    for n, m, count in [(hidden, hidden + 2 * keys, blocks), (hidden, hidden, blocks),
+                        (hidden, 2 * inner, blocks), (inner, hidden, blocks), (hidden, vocabulary, 1)]:
+        parts = -(-n // widest)
+        matrix = n * (m + public)
+        for name, value in [("rounds", parts), ("bytes_up", parts * FRAME + planes * n),
+                            ("bytes_down", parts * (FRAME + planes * (m + public))),
+                            ("davids_bytes", matrix * (planes if hides else 1)),
+                            ("davids_products", matrix * planes), ("linear", m * n)]:
+            counts[name] += count * value
+    return counts
+
+
+def predicted(rows, page):
+    """The lines of the last table of docs/cost.md, from its rates and its formula."""
+    rates = {name: [float(rate) for rate in line.split("|") if rate.strip()] for name, line in
+             re.findall(r"^\| `([lwmpc])`, [^|]*\|(.*)\|$", page, re.MULTILINE)}
+
+    def step(row, who, columns):
+        reads = row["davids_bytes"] / rates["m"][who]
+        products = columns * row["davids_products"] / rates["p"][who] if who == 0 else 0
+        return (row["rounds"] * rates["l"][who]
+                + columns * (row["bytes_up"] + row["bytes_down"]) / rates["w"][who]
+                + max(reads, products) + columns * (row["online"] + row["floats"]) / rates["c"][who])
+
+    return ["| " + " | ".join([row["shape"], row["set"], *(f"{seconds:.3g}" for seconds in (
+        step(row, 0, 1), step(row, 0, 8), step(row, 1, 1), (row["online"] + row["floats"]) / rates["c"][0],
+        row["ahead"] / rates["c"][0]))]) + " |" for row in rows]
+
+
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -78,6 +114,7 @@ class Bench(Deployment):
     """One deployment at rank 3 in the blocks, with the paper's masks."""
 
     SET = "paper"
+    planes = 4
     of_block, of_head, of_token = OF_BLOCK, OF_HEAD, OF_TOKEN
 
     def bench(self, *arguments):
@@ -94,8 +131,8 @@ class Bench(Deployment):
         self.assertEqual(figures["epsilon_total"],
                          (counts["online"] + counts["offline"]) / counts["linear"])
         self.assertEqual(figures["epsilon_online_7b"], OF_7B / LINEAR_7B)
-        for name, shape in SHAPES.items():
-            self.assertEqual(figures[f"charlie_total_hidden_{name}"], charlies_share(*shape))
+        for name in ("1b", "7b"):
+            self.assertEqual(figures[f"charlie_total_hidden_{name}"], charlies_share(*SHAPES[name]))
 
     def test_MODEL_6_the_readme_says_what_the_hidden_split_costs(self):
         says = re.search(r"are ([\d.]+) % of the linear ones of a model of TinyLlama-1.1B's shape and "
@@ -114,6 +151,11 @@ class Bench(Deployment):
                              ("linear", "david_multiplications")]:
             self.assertEqual(out[counter],
                              tokens * BLOCKS * self.of_block[key] + forwards * self.of_head[key], counter)
+        self.assertEqual(out["rounds"], forwards * (BLOCKS * len(GROUPS) + 1))
+        for counter, of in [("bytes_up", 0), ("bytes_down", 1)]:
+            residues = self.planes * (tokens * BLOCKS * sum(group[of] for group in GROUPS)
+                                      + forwards * HEAD[of])
+            self.assertEqual(out[counter], out["rounds"] * FRAME + residues, counter)
 
     def test_every_figure_of_a_long_context_is_there(self):
         plot = self.folder / "context.svg"
@@ -168,6 +210,7 @@ class LatticeBench(Bench):
     """The same with lattice masks."""
 
     SET = "paper-lattice"
+    planes = 5
     of_block, of_head, of_token = LATTICE_BLOCK, LATTICE_HEAD, LATTICE_TOKEN
 
     def test_CONV_4_the_wrong_kind_of_split_is_named(self):
@@ -178,6 +221,19 @@ class LatticeBench(Bench):
             result = run("slip-bench", command, "--artifact", artifact, "--model", self.folder / "model")
             self.assertEqual(result.returncode, 2)
             self.assertIn(f"expected {expected}", result.stderr)
+
+    def test_MODEL_6_what_a_token_costs_larger_models(self):
+        rows = json.loads(run("slip-bench", "shapes", "--json").stdout)
+        names = {"tinyllama": "1b", "llama2-7b": "7b", "llama2-70b": "70b"}
+        self.assertEqual([(row["shape"], row["set"]) for row in rows],
+                         [(shape, of) for shape in names for of in ("paper-lattice", "hidden")])
+        for row in rows:
+            by_hand = messages_of_a_token(row["set"] == "hidden", *SHAPES[names[row["shape"]]][:5])
+            self.assertEqual({name: row[name] for name in by_hand}, by_hand, row)
+        page = (ROOT / "docs/cost.md").read_text()
+        self.assertIn(run("slip-bench", "shapes").stdout, page)
+        self.assertEqual(predicted(rows, page),
+                         re.findall(r"^\| (?:tinyllama|llama2).*$", page, re.MULTILINE))
 
     def test_every_figure_of_masks_is_there(self):
         report, figures = self.bench("masks", "--artifact", self.artifact, "--model",
