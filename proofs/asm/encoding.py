@@ -6,6 +6,7 @@ import floats
 import terms as t
 from carried import Chains
 from machine import Refused
+from run import WORK
 from spec import SPACE, value
 
 # Bits of binary32: infinity, 1, -1, 2^-100; of binary64: 1, 1/2 and 1.5 * 2^52.
@@ -79,7 +80,7 @@ def lemma():
     for goal in (z3.Implies(added, z3.Extract(15, 0, shifted) == z3.Extract(15, 0, integer)),
                  z3.fpToSBV(nearest, z3.fpRoundToIntegral(nearest, number), z3.BitVecSort(32)) == integer):
         solver = z3.Solver()
-        solver.set("timeout", 120_000)
+        solver.set("rlimit", WORK)
         solver.add(bounded, z3.Not(goal))
         if solver.check() != z3.unsat:
             return f"the lemma of rounding: {solver.check()}"

@@ -11,7 +11,7 @@ import sums
 import terms as t
 import totals
 from machine import Refused
-from sizes import Sizes
+from sizes import Contradictions, Sizes
 
 MASK, BELOW, QUANTISE = ("avx512", "mask"), ("avx512", "below"), ("avx512", "quantise")
 PANEL = ("avx2", "multiply_panel_by_1")
@@ -177,7 +177,7 @@ def check(image, prover, table):
             if saying not in str(refused):
                 wrong.append(f"loops of any size: {what} is refused for another reason: {refused}")
             print(f"  refused, loops of any size: {what} {str(refused)[:60]}")
-    return wrong + integers()
+    return wrong + integers() + too_much_work()
 
 
 def integers():
@@ -194,6 +194,18 @@ def integers():
     if sizes.product_of(a, b) is not None:
         wrong.append("sizes: a product that may wrap is a number")
     return wrong + multiples()
+
+
+def too_much_work():
+    """What is true is not proved if the solver may not do the work."""
+    t.forget()
+    sizes = Sizes(contradictions=Contradictions((1, 1)))
+    half = sizes.symbol("half", 0, (1 << 63) - 1)
+    wrong = [] if not sizes.holds(sizes.condition(z3.ULE(half, t.add(half, half, 64))), []) else [
+        "sizes: a claim is proved without work"]
+    x, y = z3.BitVecs("x[0] y[0]", 64)
+    found = [run.Prover(work).holds(x * (y + 1) == x * y + x, run.no_facts) for work in (1, run.WORK)]
+    return wrong + ([] if found == [None, True] else [f"a statement with and without work: {found}"])
 
 
 def multiples():

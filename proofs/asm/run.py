@@ -18,18 +18,21 @@ from machine import Machine, Refused, same
 from regions import RegionMachine
 from sizes import Contradictions
 
-SOLVER_MILLISECONDS = 300_000
+# What Z3 may spend on one statement, in its own units, which do not depend on how busy the machine is: a
+# hundred times what any statement of a proof needs.
+WORK = 1_000_000_000
 
 
 class Prover:
     """Proves bit-vector statements about variables with known constraints. A statement that differs
     from a proved one in the names of variables alone is not proved again."""
 
-    def __init__(self):
+    def __init__(self, work=WORK):
         self.proved, self.kept, self.queries, self.contradictions = {}, [], 0, Contradictions()
+        self.work = work
 
     def holds(self, statement, constraints):
-        """constraints: function(variable) -> list of Bools; True, False or None (ran out of time)."""
+        """constraints: function(variable) -> list of Bools; True, False or None (it takes too much work)."""
         statement = z3.simplify(statement)
         if z3.is_true(statement):
             return True
@@ -60,7 +63,7 @@ class Prover:
     def solved(self, statement):
         self.queries += 1
         solver = z3.SolverFor("QF_BV")
-        solver.set("timeout", SOLVER_MILLISECONDS)
+        solver.set("rlimit", self.work)
         solver.add(z3.Not(statement))
         answer = solver.check()
         return True if answer == z3.unsat else False if answer == z3.sat else None
@@ -384,7 +387,7 @@ class Run:
         result = self.prover.holds(goal, self.known)
         if result is not True:
             raise Refused(f"{what}: " + ("differs from the contract" if result is False
-                                         else "the solver ran out of time"))
+                                         else "it takes the solver too much work"))
 
     def expect_that(self, claim, what):
         """Proves a claim about an output under the facts."""
@@ -392,7 +395,7 @@ class Run:
         result = self.prover.holds(claim, self.known)
         if result is not True:
             raise Refused(f"{what}: " + ("differs from the contract" if result is False
-                                         else "the solver ran out of time"))
+                                         else "it takes the solver too much work"))
 
     def expect_remainder(self, code, total, before, p, what):
         """Proves that `code` is (total + before) mod p, for every value of the sum of products `total`

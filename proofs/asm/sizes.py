@@ -14,7 +14,9 @@ import z3
 import terms as t
 from machine import Refused
 
-MILLISECONDS, QUICK = 20_000, 300
+# What Z3 may spend on one query, in its own units, which do not depend on how busy the machine is: a quick
+# try, and the second one. No query of a proof needs a tenth of the first.
+WORK = 500_000, 20_000_000
 SMALL = 1 << 26, 1 << 32  # ends of factors, whose product has 64 bits
 
 
@@ -67,8 +69,8 @@ class Contradictions:
     """Which facts on integers contradict each other. Facts that differ from earlier ones in the names of
     integers alone are not given to the solver again."""
 
-    def __init__(self):
-        self.known, self.kept, self.queries = {}, [], 0
+    def __init__(self, work=WORK):
+        self.known, self.kept, self.queries, self.work = {}, [], 0, work
 
     def holds(self, facts, forms):
         """Whether no integers satisfy all facts; forms: of each, its id and those of its integers, in which
@@ -88,10 +90,10 @@ class Contradictions:
         return nameless.get_id(), [v.get_id() for v in own]
 
     def solved(self, facts):
-        """A quick try first."""
+        """A quick try first. What no try decides is not proved."""
         self.queries += 1
-        for solver, milliseconds in ((z3.SimpleSolver(), QUICK), (z3.SolverFor("QF_LIA"), MILLISECONDS)):
-            solver.set("timeout", milliseconds)
+        for solver, work in zip((z3.SimpleSolver(), z3.SolverFor("QF_LIA")), self.work):
+            solver.set("rlimit", work)
             solver.add(*facts)
             answer = solver.check()
             if answer != z3.unknown:
