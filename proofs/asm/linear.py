@@ -289,14 +289,47 @@ def low_rank_inner(image, run, backend, k, n):
         run.expect(run.output(z_at + 8 * c, 64), expected, 64, f"z[{c}]")
 
 
-def product(a, b):
-    return t.extract(t.product(a.symbol, b.symbol, a.range, b.range), 0, 64)
+def words(name, width, largest):
+    """The facts and the parts of a number of so many bits: itself, and its words of 32 bits, which kernels
+    multiply that have no product of 64 bits."""
+    mask = (1 << 32) - 1
+
+    def wide(v):
+        return z3.SignExt(64 - width, v)
+    return (lambda v: [v >= -largest, v <= largest],
+            [Part("value", wide, (-largest, largest)), Part("low", lambda v: wide(v) & mask, (0, mask)),
+             Part("high", lambda v: z3.LShR(wide(v), 32), (0, mask))])
+
+
+def outer_of_rows(image, run, backend):
+    """y = 2^16 y_D + A z of any size, with A row by row, as the portable pack_left leaves it: behind the
+    entries stands the exponent of each row. Sums of products are modulo 2^64 (DECO-7)."""
+    machine, explorer = run.of_any_size()
+    run.sum_products()
+    sums.SHIFTS.append(True)
+    sums_of, sizes = Totals(machine), machine.sizes
+    m, k = (sizes.symbol(name, 0, EXTENT) for name in "mk")
+    limbs = run.fresh("limbs[0]", 32)
+    left = machine.input_of_two("left", (t.scale(sizes.product_of(m, k), 2, 64), m), (2, 1), [
+        run.family("a", 16, *words("a", 16, 2047)), run.family("exponent", 8, lambda v: [z3.ULE(v, 20)])], 64)
+    z_at = machine.input("z", t.scale(k, 8, 64), 8, [run.family("z", 64, *words("z", 64, 1 << 53))])
+    y_at = machine.input("y", t.scale(m, 8, 64), 8, [run.family("y", 64)])
+    y, exponent = machine.reader(y_at), machine.reader(left)
+    a, z = sums_of.of(left, "value"), sums_of.of(z_at, "value")
+
+    def check(_, code, i):
+        row = sums_of.stretch(((a, sizes.multiple(i, k), 1), (z, 0, 1)), k, EXTENT)
+        total = t.term(sums_of.named(code, [(row, 1)], "an element of y").named(), 64)
+        spec = t.add(t.shl(y(0, i), 16, 64), total << t.zero_extend(exponent(1, i), 8, 64), 64)
+        run.expect(code, spec, 64, "an element of y")
+    out = machine.output("out", t.scale(m, 8, 64), 8, None, check)
+    explorer.call(f"{SPACE}{backend}::low_rank_outer", [left, m, k, limbs, z_at, y_at, out])
 
 
 def factor_rows(run, m, k, exponents):
-    """A with rows valid by PARAM-2, and what products may be of: row i is 2^e times 12-bit numbers,
-    e = exponents[i mod their count]. If e > 0, the entry that makes e the least exponent, at least
-    1024 of 2047 in magnitude, is that of column i mod k."""
+    """A with rows valid by PARAM-2, and its entries without their row's exponent: row i is 2^e times
+    12-bit numbers, e = exponents[i mod their count]. If e > 0, the entry that makes e the least exponent,
+    at least 1024 of 2047 in magnitude, is that of column i mod k."""
     where, entries = run.room(4 * m * k, 4), []
     for i in range(m):
         exponent = exponents[i % len(exponents)]
@@ -306,29 +339,38 @@ def factor_rows(run, m, k, exponents):
                 v >= -2047, *([z3.Or(v <= -1024, v >= 1024)] if greatest else [])])
             entry = t.concat([(t.sign_extend(v, 12, 32 - exponent), 32 - exponent), (0, exponent)])
             run.machine.store(where + 4 * (i * k + c), t.to_cells(entry, 32))
-            wide, words = z3.SignExt(52, v), (1 << 32) - 1
-            entries.append((run.operand(v, "value", wide, -2047, 2047),
-                            run.operand(v, "word0", wide & words, 0, words),
-                            run.operand(v, "word1", z3.LShR(wide, 32), 0, words)))
+            entries.append(run.operand(v, "value", z3.SignExt(52, v), -2047, 2047))
     return where, entries
 
 
-def low_rank_outer(image, run, backend, limbs, m, k, exponents):
-    """|z| <= 2^40 or 2^53: a z is the sum of a times 3 or 4 limbs of z with 14 bits each, which are
-    proved to make up z; a pass of columns has a sum for each limb. The portable kernel has one
-    product, or, where 64-bit lanes have 32-bit multipliers, a_0 z_0 + 2^32 (a_1 z_0 + a_0 z_1) of
-    unsigned words: the same modulo 2^64. The layout that pack_left leaves is the kernel's own, so both
-    are run; the exponents that it finds are proved to be those of the rows."""
-    bound, step, words = 1 << (40 if limbs == 3 else 53), 14, (1 << 32) - 1
-    if backend != "portable":
-        run.sum_products()
+def packed_left(run, backend, m, k, exponents):
+    """(the layout that the backend's pack_left leaves, A's entries)"""
     a_at, a = factor_rows(run, m, k, exponents)
-    z_at, z = run.array("z", k, 64, lambda v: [v >= -bound, v <= bound])
-    y_at, y = run.array("y", m, 64)
     run.machine.only = run.only
     run.machine.call(f"{SPACE}{backend}::left_bytes", [m, k])
     left = run.room(run.machine.general["rax"], 64)
     run.machine.call(f"{SPACE}{backend}::pack_left", [a_at, m, k, left])
+    return left, a
+
+
+def left_of_rows(image, run, backend, m, k, exponents):
+    """A row by row in 16 bits per entry, and behind the entries the exponents of the rows."""
+    left, a = packed_left(run, backend, m, k, exponents)
+    for i, entry in enumerate(a):
+        run.expect(run.output(left + 2 * i, 16), z3.SignExt(4, entry.variable), 16, f"entry {i}")
+    for i in range(m):
+        run.expect(run.output(left + 2 * m * k + i, 8), exponents[i % len(exponents)], 8, f"exponent {i}")
+
+
+def low_rank_outer(image, run, backend, limbs, m, k, exponents):
+    """|z| <= 2^40 or 2^53: a z is the sum of a times 3 or 4 limbs of z with 14 bits each, which are
+    proved to make up z; a pass of columns has a sum for each limb. The layout that pack_left leaves is
+    the kernel's own, so both are run; the exponents that it finds are proved to be those of the rows."""
+    bound, step = 1 << (40 if limbs == 3 else 53), 14
+    run.sum_products()
+    left, a = packed_left(run, backend, m, k, exponents)
+    z_at, z = run.array("z", k, 64, lambda v: [v >= -bound, v <= bound])
+    y_at, y = run.array("y", m, 64)
     parts = []
     for v in z:
         own, rest, sum_ = [], v, value(0, 64)
@@ -340,24 +382,13 @@ def low_rank_outer(image, run, backend, limbs, m, k, exponents):
         top = (bound >> step * (limbs - 1)) + 1
         own.append(run.operand(v, f"limb{limbs - 1}", rest, -top, top))
         run.expect(sum_ + (rest << (step * (limbs - 1))), v, 64, "the limbs make up z")
-        if backend == "portable":
-            own = [run.operand(v, "value", v, -bound, bound), run.operand(
-                v, "word0", v & words, 0, words), run.operand(v, "word1", z3.LShR(v, 32), 0, words)]
         parts.append(own)
     out = run.room(8 * m, 8)
     run.machine.call(f"{SPACE}{backend}::low_rank_outer", [left, m, k, limbs, z_at, y_at, out])
     for i in range(m):
         code, exponent = run.output(out + 8 * i, 64), exponents[i % len(exponents)]
         terms = [(t.shl(y[i], 16, 64), 1)]
-        for c in range(0, k, FACTOR_PASS) if backend != "portable" else ():
-            terms += [(sum_of([(a[i * k + d][0], parts[d][l]) for d in range(k)[c:c + FACTOR_PASS]],
-                              64), 1 << step * l + exponent) for l in range(limbs)]
-        for c in range(k) if backend == "portable" else ():
-            entry, own = a[i * k + c], parts[c]
-            if t.adds(code, product(entry[0], own[0])):
-                products = [(product(entry[0], own[0]), 0)]
-            else:
-                products = [(product(entry[1], own[1]), 0), (product(entry[2], own[1]), 32),
-                            (product(entry[1], own[2]), 32)]
-            terms += [(p, 1 << place + exponent) for p, place in products]
+        for c in range(0, k, FACTOR_PASS):
+            terms += [(sum_of([(a[i * k + d], parts[d][l]) for d in range(k)[c:c + FACTOR_PASS]], 64),
+                       1 << step * l + exponent) for l in range(limbs)]
         run.expect(code, t.total(terms, 64), 64, f"y[{i}]")

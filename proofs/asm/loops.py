@@ -519,10 +519,14 @@ def negative(v):
 def prefix(lists):
     """How many elements from the first on some lists have in common."""
     at = 0
-    while all(at < len(one) for one in lists) and all(
-            lists[0][at] is one[at] or z3.is_expr(one[at]) and one[at].eq(lists[0][at]) for one in lists[1:]):
+    while all(at < len(one) for one in lists) and all(is_like(lists[0][at], one[at]) for one in lists[1:]):
         at += 1
     return at
+
+
+def is_like(a, b):
+    """Whether two facts or two intervals are the same."""
+    return a is b or (is_same(a, b) if type(a) is Interval else z3.is_expr(a) and a.eq(b))
 
 
 def in_passes_before(written, passes):

@@ -217,6 +217,13 @@ def multiples():
     at, rows, passes = sizes.total(sizes.multiple(i, n)), sizes.total(k), sizes.total(i)
     claims = [(z3.Implies(passes < rows, at + sizes.total(n) <= whole), True), (at <= whole, False),
               (z3.Implies(passes < rows, at + 2 * sizes.total(n) <= whole), False), (at >= 0, True),
-              (z3.Implies(rows > 0, sizes.total(n) <= whole), True), (sizes.total(n) <= whole, False)]
+              (z3.Implies(rows > 0, sizes.total(n) <= whole), True), (sizes.total(n) <= whole, False),
+              (z3.Implies(4 * passes + 4 <= rows, 4 * at + 4 * sizes.total(n) <= whole), True),
+              (z3.Implies(4 * passes + 3 <= rows, 4 * at + 4 * sizes.total(n) <= whole), False)]
+    behind = t.add(sizes.symbol("behind", 0, 1 << 24), 4, 64)
+    begin, j = sizes.total(sizes.product_of(behind, n)), sizes.counter("j")
+    row, passes = begin + sizes.total(sizes.multiple(j, n)), sizes.total(behind) + sizes.total(j)
+    claims += [(z3.Implies(passes < rows, row + sizes.total(n) <= whole), True),
+               (z3.Implies(passes <= rows, row + sizes.total(n) <= whole), False)]
     return [f"sizes: {claim} is {'not ' if is_so else ''}proved" for claim, is_so in claims
             if sizes.holds(claim, []) != is_so]

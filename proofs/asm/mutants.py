@@ -51,10 +51,10 @@ MUTANTS = [
     ("avx2", "low_rank_inner", ANY, "low_rank_inner", r"vpmovsxdq", "vpmovzxdq"),
     ("avx2", "low_rank_outer", "m=2 k=3, 4 limbs", "outer_product<4u>", r"(vpsllq .*,)0xe",
      r"\g<1>0xd"),
-    ("portable", "low_rank_outer", "m=2 k=3, 4 limbs", "pack_left", r"0x7ff", "0x3ff"),
-    ("portable", "low_rank_outer", "m=2 k=3, 4 limbs", "pack_left", r"sar( +\w+,cl)", r"shr\1"),
-    ("portable", "low_rank_outer", "m=2 k=3, 4 limbs", "low_rank_outer", r"(shl .*,)0x10",
-     r"\g<1>0x14"),
+    ("portable", "pack_left", "m=3 k=3", "pack_left", r"0x7ff", "0x3ff"),
+    ("portable", "pack_left", "m=3 k=3", "pack_left", r"sar( +\w+,cl)", r"shr\1"),
+    ("portable", "low_rank_outer", ANY, "low_rank_outer", r"(shl .*,)0x10", r"\g<1>0x14"),
+    ("portable", "low_rank_outer", ANY, "low_rank_outer", r"psllq( +xmm0,)0x20", r"psllq\g<1>0x1f"),
 ]
 # The same; and the last sizes must accept it, for they do not come to what is changed: a second block
 # of columns of W, a size that is not the proof's one.
@@ -105,6 +105,9 @@ SIZE_MUTANTS = [
     ("portable", "low_rank_inner", ANY, "low_rank_inner", r"test +cl,0x7\b", "test cl,0x3", "k=1 n=70"),
     ("avx2", "low_rank_inner", ANY, "low_rank_inner", r"cmp +rsi,0xff\b", "cmp rsi,0xfe", "k=2 n=280"),
     ("avx2", "low_rank_inner", ANY, "low_rank_inner", r"and +r13d,0x7\b", "and r13d,0x3", "k=5 n=9"),
+    # 3 rows taken for 4, 7 columns for 8.
+    ("portable", "low_rank_outer", ANY, "low_rank_outer", r"cmp +rsi,0x3\b", "cmp rsi,0x2", "m=6 k=9"),
+    ("portable", "low_rank_outer", ANY, "low_rank_outer", r"cmp +r12,0x6\b", "cmp r12,0x5", "m=6 k=9"),
     # The same of layouts; also wrong from 2^16 on.
     ("portable", "packed_bytes", ANY, "packed_bytes", r"imul +rax,rsi", "imul eax,esi", "m=3 n=5"),
     ("portable", "packed_bytes", ANY, "packed_bytes", r"mov +rax,rdi", "movzx eax,di", "m=3 n=5"),

@@ -17,7 +17,7 @@ import z3
 import abi
 import terms as t
 from machine import Machine, Refused
-from sizes import Data, Sizes
+from sizes import Data, Sizes, divided
 
 END = 1 << 63
 FEW = 8  # places on the stack between which sizes decide
@@ -38,9 +38,10 @@ class Fork(Exception):
 class Chunk(NamedTuple):
     """Bytes of a region, from offset `begin` to `end`, that are of one kind: of inputs `family`; of
     outputs, what the contract says of each element stored, `check(code, elements)`, which proves it, where
-    elements are those that `reads(index)` gives."""
+    elements are those that `reads(index)` gives. Elements have `size` bytes."""
     begin: object
     end: object
+    size: int
     family: object = None
     reads: Callable = None
     check: Callable = None
@@ -60,18 +61,6 @@ class Region:
         self.alignment, self.chunks, self.elements = alignment, chunks, {}
         self.places = {}  # id of an element that was met -> (its index, its guard)
         self.is_output = chunks[0].check is not None
-
-
-def divided(v, by):
-    """The index of an element from its offset; None if it is between two for some sizes."""
-    if by == 1:
-        return v
-    atoms, constant = t.linear(v, 64)
-    factors = [t.signed(number, 64) for number in (constant, *(c for _, c in atoms.values()))]
-    if any(number % by for number in factors):
-        return None
-    return t.build({i: (atom, t.signed(c, 64) // by) for i, (atom, c) in atoms.items()},
-                   t.signed(constant, 64) // by, 64)
 
 
 class RegionMachine(Machine):
@@ -115,9 +104,15 @@ class RegionMachine(Machine):
     def input(self, name, length, size, families, part=None, alignment=None):
         """An array that is read: its pointer. Each of the families has `part` elements, one after the
         other; the only one has all."""
-        chunks = [Chunk(*ends, family=family) for ends, family in zip(
+        chunks = [Chunk(*ends, size, family=family) for ends, family in zip(
             self.parts(length, size, part, len(families)), families)]
         return self.region(name, length, size, chunks, alignment)
+
+    def input_of_two(self, name, lengths, sizes, families, alignment):
+        """The same of an array of elements and of others, of another size, behind them."""
+        begin, end = lengths[0], t.add(*lengths, 64)
+        return self.region(name, end, sizes[0], [Chunk(0, begin, sizes[0], family=families[0]), Chunk(
+            begin, end, sizes[1], family=families[1])], alignment)
 
     def output(self, name, length, size, reads, check, part=None, count=1, alignment=None):
         """The same of one that is written. The contract's value of an element depends on the elements of
@@ -127,7 +122,7 @@ class RegionMachine(Machine):
         chunks = []
         for number, (begin, end) in enumerate(self.parts(length, size, part, count)):
             chunks.append(Chunk(
-                begin, end,
+                begin, end, size,
                 reads=reads and (lambda index, number=number, first=divided(begin, size): reads(
                     number, t.sub(index, first, 64))),
                 check=lambda code, elements, number=number: check(number, code, elements)))
@@ -147,7 +142,7 @@ class RegionMachine(Machine):
 
         def element(number, index):
             chunk = region.chunks[number]
-            at = t.add(divided(chunk.begin, region.size), index, 64)
+            at = t.add(divided(chunk.begin, chunk.size), index, 64)
             return self.element(region, chunk, at, self.guard, is_wanted=True)
         return element
 
@@ -276,16 +271,16 @@ class RegionMachine(Machine):
         region, chunk, offset = self.located(address, size)
         if region.is_output:
             raise Refused(f"reads {region.name}, an output")
-        first, before = self.first_element(region, offset)
-        count = -(-(before + size) // region.size)
+        first, before = self.first_element(region, chunk, offset)
+        count = -(-(before + size) // chunk.size)
         elements = [self.element(region, chunk, t.add(first, i, 64)) for i in range(count)]
         self.note(region, chunk, elements, [None] * count, offset, t.add(offset, size, 64))
-        return [(v, k) for v in elements for k in range(region.size)][before:before + size]
+        return [(v, k) for v in elements for k in range(chunk.size)][before:before + size]
 
-    def first_element(self, region, offset):
+    def first_element(self, region, chunk, offset):
         """(index of the element in which bytes begin, how many of its bytes lie before them)"""
-        before = t.linear(offset, 64)[1] % region.size
-        first = divided(t.sub(offset, before, 64), region.size)
+        before = t.linear(offset, 64)[1] % chunk.size
+        first = divided(t.sub(offset, before, 64), chunk.size)
         if first is None:
             raise Refused(f"bytes of {region.name} that begin anywhere in an element")
         return first, before
@@ -330,8 +325,8 @@ class RegionMachine(Machine):
             return None
         number, path = self.sizes.total(size), self.path
         (origin, part, begin), (region, chunk, offset) = (self.located(at, number) for at in (source, to))
-        first, before = self.first_element(origin, begin)
-        if origin.is_output or origin.size != region.size or before or not self.proved(
+        first, before = self.first_element(origin, part, begin)
+        if origin.is_output or part.size != region.size or before or not self.proved(
                 number % region.size == 0):
             raise Refused("copies something else than elements of an input")
         self.copies += 1
@@ -348,7 +343,7 @@ class RegionMachine(Machine):
         """What the contract says of each element stored, under the bit of its lane if it has one."""
         if not region.is_output:
             raise Refused(f"writes {region.name}, an input")
-        first, before = self.first_element(region, offset)
+        first, before = self.first_element(region, chunk, offset)
         if before or len(cells) % region.size:
             raise Refused(f"writes parts of elements of {region.name}")
         for k, guard in enumerate(guards):
@@ -441,7 +436,7 @@ class RegionMachine(Machine):
         if self.scouting:
             return self.unknown_cells(size)
         region, chunk, offset, bits, end = self.lanes_at(where, size, element, mask)
-        first, _ = self.first_element(region, offset)
+        first, _ = self.first_element(region, chunk, offset)
         if region.is_output:
             raise Refused(f"reads {region.name}, an output")
         elements = [self.element(region, chunk, t.add(first, k, 64), bit) for k, bit in enumerate(bits)]
@@ -456,7 +451,7 @@ class RegionMachine(Machine):
         if not self.proved(number <= lanes):
             raise Refused("a mask of more lanes than there are")
         region, chunk, offset = self.located(where, element * number)
-        if region.size != element or self.first_element(region, offset)[1]:
+        if chunk.size != element or self.first_element(region, chunk, offset)[1]:
             raise Refused(f"lanes that are not elements of {region.name}")
         end = t.add(offset, t.scale(t.zero_extend(count, t.width_of(count), 64), element, 64), 64)
         return region, chunk, offset, [self.mask_bit(mask, k) for k in range(lanes)], end

@@ -35,6 +35,7 @@ LISTED = {
     **{f"multiply_panel_by_{number}": dict.fromkeys(("avx2", "avx512"), ("steps=1", "steps=3"))
        for number in (1, 2, 3, 4, 5)},
     "low_rank_inner": {"portable": ("k=5 n=9", "k=1 n=70"), "avx2": ("k=5 n=9", "k=2 n=280", "k=1 n=861")},
+    "low_rank_outer": {"portable": ("m=5 k=3", "m=6 k=9", "m=3 k=0")},
     "packed_bytes": dict.fromkeys(("portable", "avx2", "avx512"), ("m=3 n=5", "m=65 n=131")),
     "combinations_bytes": {"portable": ("n=3 planes=7", "n=130 planes=1")},
     "right_bytes": dict.fromkeys(("portable", "avx512"), ("k=3 n=5", "k=9 n=645")),
@@ -119,7 +120,7 @@ BLOCKS = {"portable": 8192, "avx2": 2048, "avx512": 4096}
 # Rows of W in a packed panel, and columns in its step.
 PANELS = {"avx2": (16, 2), "avx512": (64, 4)}
 # Rows and columns of A: with more than 128 per second pass. In avx512 only of one panel, for time.
-SECOND_PASS = {"portable": (6, 9), "avx2": (18, 131), "avx512": (2, 129)}
+SECOND_PASS = {"avx2": (18, 131), "avx512": (2, 129)}
 
 
 def add_products(add):
@@ -160,8 +161,11 @@ def add_factors(add):
     # A second group of rows, and a second pass.
     for c, n in ((9, 133), (1, 645), (9, 645)):
         add("avx512", "low_rank_inner", f"k={c} n={n}", linear.low_rank_inner, c, n)
+    add("portable", "low_rank_outer", ANY, linear.outer_of_rows)
+    for m, c, exponents in ((3, 3, (20, 0, 1)), (2, 9, (13, 7)), (21, 1, range(21))):
+        add("portable", "pack_left", f"m={m} k={c}", linear.left_of_rows, m, c, exponents)
     # Padded panels and pairs; every exponent; a second pass of columns.
-    for backend, rows in (("portable", 4), ("avx2", 16), ("avx512", 64)):
+    for backend, rows in (("avx2", 16), ("avx512", 64)):
         for limbs, m, c, exponents in ((3, rows + 1, 3, (0, 1, 20, 7)), (4, 2, 3, (20, 0)),
                                        (4, max(rows + 1, 21), 1, range(21)),
                                        (3, *SECOND_PASS[backend], (0, 13))):

@@ -12,12 +12,15 @@ import operator
 import z3
 
 import terms as t
-from machine import Refused
+from machine import Refused, same
 
 # What Z3 may spend on one query, in its own units, which do not depend on how busy the machine is: a quick
 # try, and the second one. No query of a proof needs a tenth of the first.
 WORK = 500_000, 20_000_000
 SMALL = 1 << 26, 1 << 32  # ends of factors, whose product has 64 bits
+
+
+ROWS = 1, 4  # rows that a pass takes of a matrix: counted together, their bounds are too
 
 
 INTEGERS = {}  # id of a claim -> the claim, its integers, their ids
@@ -47,6 +50,18 @@ def parts_in(root):
             seen[node.get_id()] = node
             stack += node.children()
     return list(seen.values())
+
+
+def divided(v, by):
+    """The index of an element from its offset; None if it is between two for some sizes."""
+    if by == 1:
+        return v
+    atoms, constant = t.linear(v, 64)
+    factors = [t.signed(number, 64) for number in (constant, *(c for _, c in atoms.values()))]
+    if any(number % by for number in factors):
+        return None
+    return t.build({i: (atom, t.signed(c, 64) // by) for i, (atom, c) in atoms.items()},
+                   t.signed(constant, 64) // by, 64)
 
 
 def integers_in(claim):
@@ -115,6 +130,7 @@ class Sizes:
         self.quotients = {}  # id of a term, by what power of 2 -> remainder and quotient
         self.monomials = {}  # ids of integers -> the integer of their product
         self.products = {}  # ids of two terms -> the symbol of their product, None of a term of data
+        self.factors = []   # (a, b, symbol) of those that have one
         self.facts, self.auxiliary = {}, 0
         self.born = {}  # id of such a fact -> the number of what was kept before it
         self.proved, self.pointers = {}, set()
@@ -155,6 +171,7 @@ class Sizes:
             return self.product_of(few, size)
         v = self.symbol(name, 0, 1 << 63)
         self.products[frozenset((t.ident(few), t.ident(size)))] = v
+        self.factors.append((few, size, v))
         least, greatest = self.ranges[t.ident(few)]
         for number in range(least, greatest + 1):
             self.assume([self.total(v)], z3.Implies(
@@ -164,14 +181,18 @@ class Sizes:
     def multiple(self, passes, size):
         """The product of a sum with a counter and a sum of sizes."""
         (atoms, constant), (others, number) = t.linear(passes, 64), t.linear(size, 64)
-        parts = [(size, constant), (t.sub(passes, constant, 64), number)]
+        counters = {i: one for i, one in atoms.items() if i in self.counters}
+        first = t.sub(passes, t.build(counters, 0, 64), 64)
+        begin = t.scale(size, constant, 64) if len(counters) == len(atoms) else self.product_of(first, size)
+        if begin is None:
+            raise Refused("a product of sizes that may wrap")
+        parts = [(begin, 1), (t.build(counters, 0, 64), number)]
         parts += [(self.counted(counter, one), t.signed(c, 64) * t.signed(d, 64))
-                  for counter, c in atoms.values() for one, d in others.values()]
+                  for counter, c in counters.values() for one, d in others.values()]
         return t.total(parts, 64)
 
     def counted(self, counter, size):
-        """The symbol of the product of a counter and a size. Known of it is that it grows: before the last of
-        so many steps of that size there is one less than their product."""
+        """The symbol of the product of a counter and a size. Known of it is that it grows (`growth`)."""
         key = frozenset(map(t.keep, (counter, size)))
         if key not in self.products:
             v, product = self.declared(f"counted[{len(self.products)}]")
@@ -179,23 +200,45 @@ class Sizes:
             passes, one = (self.symbols[t.ident(of)] for of in (counter, size))
             self.bases[product.get_id()] |= {passes.get_id()}
             self.assume([product], product >= 0, z3.Implies(passes == 0, product == 0))
-            for pair, whole in self.products.items():
-                if t.ident(size) in pair and whole is not None and t.ident(whole) not in self.counters:
-                    count, = pair - {t.ident(size)} or pair
-                    self.assume([product], z3.Implies(
-                        passes + 1 <= self.symbols[count], product + one <= self.total(whole)))
+            self.assume([product], *self.growth(passes, product, size, one))
             self.products[key] = v
         return self.products[key]
+
+    def growth(self, passes, product, size, one):
+        """Before the last of so many steps of a size, or of so many times ROWS, there is one less than their
+        product; and also where other steps come before."""
+        known = [(self.value(b if same(a, size) else a), self.total(whole)) for a, b, whole in self.factors
+                 if same(a, size) or same(b, size)]
+        for count, whole in known:
+            for rows in ROWS:
+                yield z3.Implies(rows * (passes + 1) <= count, rows * (product + one) <= whole)
+            for before, begin in known:
+                if begin is not whole:
+                    yield z3.Implies(before + passes + 1 <= count, begin + product + one <= whole)
 
     def product_of(self, a, b):
         """The symbol of a product that the contract speaks of, or of one of two numbers that depend on sizes
         alone and are proved to be small; None of others."""
         if t.is_int(a) or t.is_int(b):
             return t.scale(b, a, 64) if t.is_int(a) else t.scale(a, b, 64)
+        units = [self.unit(v) for v in (a, b)]
+        if units != [1, 1]:
+            whole = self.product_of(*(divided(v, by) for v, by in zip((a, b), units)))
+            return None if whole is None else t.scale(whole, math.prod(units), 64)
         key = frozenset(map(t.keep, (a, b)))
         if key not in self.products:
-            self.products[key] = self.small_product(a, b, len(self.products))
+            whole = self.products[key] = self.small_product(a, b, len(self.products))
+            self.factors += [(a, b, whole)] if whole is not None else []
         return self.products[key]
+
+    def unit(self, v):
+        """The number that a sum is a multiple of, by its coefficients; 1 of one that may wrap."""
+        atoms, constant = t.linear(v, 64)
+        unit = math.gcd(*(t.signed(factor, 64) for factor in (constant, *(c for _, c in atoms.values()))))
+        if unit > 1 and all(key in self.symbols for key in atoms):
+            total = self.total(v)
+            return unit if self.holds(z3.And(total >= 0, total < SMALL[-1]), []) else 1
+        return 1
 
     def small_product(self, a, b, number):
         try:

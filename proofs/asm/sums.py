@@ -18,10 +18,11 @@ NAMED = {}    # frozenset of (product, times) -> its variable
 FORMS = {}    # id of such a variable -> the Sum
 RANGE = {}    # id of a term -> (least, greatest) as a signed number, of a product or a sum
 WORD = 32     # bits of the narrowest variable: a narrower sum is part of it
+SHIFTS = []   # whether a sum that is shifted to the left is one: not empty if so
 
 
 def forget():
-    for table in (FACTORS, NAMED, FORMS, RANGE):
+    for table in (FACTORS, NAMED, FORMS, RANGE, SHIFTS):
         table.clear()
 
 
@@ -70,6 +71,12 @@ class Sum(z3.BitVecRef):
     def size(self):
         return self.width
 
+    def shifted(self, count):
+        """2^count times it."""
+        one = Sum(self.width, ())
+        one.form = Counter({p: times << count for p, times in self.times().items()})
+        return one
+
     def times(self):
         """How many times each product is added."""
         if self.form is None:
@@ -115,6 +122,13 @@ class Sum(z3.BitVecRef):
                          z3.SignExt(self.width - size, variable) if size < self.width else
                          z3.Extract(self.width - 1, 0, variable))
         return self.term
+
+
+def without(v, product):
+    """A sum without one of its products."""
+    one = Sum(v.width, ())
+    one.form = Counter({p: times for p, times in v.times().items() if p != product})
+    return one
 
 
 def as_sum(v, width):

@@ -358,11 +358,6 @@ def total(terms, width):
     return build(atoms, constant, width)
 
 
-def adds(v, atom):
-    """Whether a sum has an atom."""
-    return not is_int(v) and ident(atom) in LINEAR.get(ident(v), ({ident(v): 0}, 0))[0]
-
-
 def scaled(atom, coefficient, width):
     if coefficient == 1:
         return atom
@@ -560,6 +555,8 @@ def shl(v, count, width):
         return v << count & mask(width)
     if count == 0:
         return v
+    if type(v) is Sum and sums.SHIFTS:
+        return v.shifted(count)
     if ident(v) in LINEAR or ident(v) in SIZES or has_product(v):
         return scale(v, 1 << count, width)
     return concat([(extract(v, 0, width - count), width - count), (0, count)])

@@ -10,7 +10,8 @@ that the place holds what it did at first and a stretch of p products; if it add
 that begins where that of the pass before ends, a stretch of c p of them. That every pass keeps this is
 proved like any other invariant: of two sums that are equal one has the other's products, a stretch being
 followed from its beginning by products and stretches that continue each other; m stretches whose elements
-alternate are one."""
+alternate are one. Sums are modulo 2^64 at most, and so the three products of words that code adds where it
+has no product of 64 bits are that product."""
 
 from typing import NamedTuple
 
@@ -18,6 +19,7 @@ import sums
 import terms as t
 from machine import Refused
 
+SEVERAL = 8  # times that a pass adds the same product, at most
 MOST = 25  # the passes of a loop are fewer than 2 to this
 
 
@@ -160,13 +162,38 @@ class Totals:
     def stretches(self, v):
         """({Stretch: times}, {number: times} of what else is added) of a sum."""
         found, others = [], {}
-        for product, times in v.times().items():
+        for product, times in self.of_whole_numbers(v).items():
             one = self.factor_of(product) or self.single(product)
             if type(one) is Stretch:
                 found.append((one, times))
             else:
                 others[product] = times
         return found, others
+
+    def of_whole_numbers(self, v):
+        """{product: times} of a sum modulo 2^64, in which x_0 y_0 + 2^32 (x_1 y_0 + x_0 y_1) of the words of
+        two numbers is x y."""
+        if not sums.SHIFTS or v.width > 64:
+            return v.times()
+        counts = dict(v.times())
+        for product, times in list(counts.items()):
+            numbers = product >> 32, product & 0xffffffff
+            pair = [self.parts_beside(number) for number in numbers]
+            if any(own.get("low") != number for own, number in zip(pair, numbers)):
+                continue
+            mixed = [sums.product(pair[0][x], pair[1][y]) for x, y in (("high", "low"), ("low", "high"))]
+            if all(counts.get(one) == times << 32 for one in mixed):
+                for one in (product, *mixed):
+                    del counts[one]
+                whole = sums.product(pair[0]["value"], pair[1]["value"])
+                counts[whole] = counts.get(whole, 0) + times
+        return counts
+
+    def parts_beside(self, number):
+        """{name of a part: number} of the variable that a factor is a part of; {} of others."""
+        variable = getattr(sums.FACTORS[number], "variable", None)
+        return {} if variable is None else {
+            one.part.name: one.number for one in self.machine.run.operands[t.ident(variable)]}
 
     def single(self, product):
         """A product of two arrays' elements as a stretch of one; None of another one."""
@@ -295,9 +322,10 @@ class Totals:
         (begun,), ends = held.first.times(), [sum_at(state, place, held.width) for state in backs]
         if any(v is None or v.times().get(begun) != 1 for v in ends):
             return None
-        grown = [sums.Sum(held.width, (), [p for p, times in v.times().items() for _ in range(times)
-                                           if p != begun]) for v in ends]
+        grown = [sums.without(v, begun) for v in ends]
         stretches, others = self.stretches(grown[0])
+        if any(times > SEVERAL for _, times in stretches):
+            return None
         added = [self.per_pass(one, passes) for one, times in stretches for _ in range(times)]
         if others or not added or None in added:
             return None
@@ -344,6 +372,18 @@ class Totals:
         own, rest = ([], {}) if v is None else self.stretches(v)
         if rest != others or not self.are_equal(own, stretches):
             raise Refused(f"{what}: differs from the contract")
+
+    def named(self, code, stretches, what):
+        """The only sum that code is made from, modulo 2^64, proved to be that of [(Stretch, times)]."""
+        variables = [] if t.is_int(code) else self.machine.run.variables_of(code)
+        found = [sums.FORMS[t.ident(v)] for v in variables if t.ident(v) in sums.FORMS]
+        if len(found) > 1:
+            raise Refused(f"{what}: of several sums")
+        total = sums.Sum(64, found)
+        own, rest = self.stretches(total)
+        if rest or not self.are_equal(own, stretches):
+            raise Refused(f"{what}: not the contract's sum")
+        return total
 
 
 def sum_of(v, width):
