@@ -14,7 +14,7 @@ import unittest
 
 from serve_client import (CHAT, PROMPT, Served, ServeTest, Wrong, order, read_error, read_stream,
                           read_whole, require)
-from slip_system import LIMIT_S
+from slip_system import LIMIT_S, SystemTest
 
 SAMPLE = re.compile(r'([a-zA-Z_:][a-zA-Z0-9_:]*)(?:\{((?:[a-z_]+="(?:[^"\\\n]|\\.)*",?)*)\})? (\S+)')
 LABEL = re.compile(r'([a-z_]+)="((?:[^"\\]|\\.)*)"')
@@ -74,7 +74,7 @@ def only(values, name):
     return value
 
 
-class MetricsReader(unittest.TestCase):
+class MetricsReader(SystemTest):
     """The reader that these tests believe refuses wrong metrics."""
 
     RIGHT = ('# HELP a b\n# TYPE a histogram\na_bucket{le="1"} 1\na_bucket{le="+Inf"} 2\na_sum 3\n'

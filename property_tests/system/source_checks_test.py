@@ -7,7 +7,8 @@ import sys
 import unittest
 
 from check_case import ROOT, CheckCase
-from checks import accuracy, attacks, formatting, layers, leaves, mutants, namespaces, presets, scripts
+from checks import (accuracy, attacks, formatting, layers, leaves, mutants, namespaces, presets, scripts,
+                    system_tests)
 
 
 class Namespaces(CheckCase):
@@ -63,6 +64,24 @@ class Presets(CheckCase):
                 self.assert_red(presets, "test preset asan", r"\w is no class")
             else:
                 self.assertEqual(presets.check(self.root), [])
+
+
+class TestsOfPrograms(CheckCase):
+    CMAKE = r'''file(STRINGS ${script} classes REGEX "^class [A-Z]+\\(([A-Z]+, )*(SystemTest|BASE)\\)")'''
+
+    def test_a_class_that_nobody_starts(self):
+        self.write(f"{system_tests.FOLDER}/CMakeLists.txt", self.CMAKE)
+        test = "    def test_y(self):\n        pass\n"
+        added = f"class A(M, BASE):\n{test}\n\nclass HELPER:\n    pass\n"
+        for text, red in [(added, None), (f"class B(Other):\n{test}", "B"),
+                          (added + "class C(A):\n    X = 1\n", "C"), (f"class D(BASE, M):\n{test}", "D")]:
+            self.write(f"{system_tests.FOLDER}/x_test.py", text)
+            if red:
+                self.assert_red(system_tests, "x_test.py", f"does not add the tests of {red}")
+            else:
+                self.assertEqual(system_tests.check(self.root), [])
+        self.write(f"{system_tests.FOLDER}/CMakeLists.txt", "file(GLOB scripts *_test.py)")
+        self.assert_red(system_tests, "CMakeLists.txt", "expected file(STRINGS")
 
 
 class AttackResults(CheckCase):
