@@ -407,11 +407,11 @@ class ServeRefuses(ServeTest):
             self.assertLess(self.resident() - before, 4096)
 
 
-class ServeReadme(ServeTest):
-    """The commands of README as they are printed, but for the addresses."""
+class ServePage(ServeTest):
+    """The commands of docs/serving.md as they are printed, but for the addresses."""
 
-    def test_the_examples_of_the_README(self):
-        text = (ROOT / "README.md").read_text().split("### Existing clients")[1].split("\n### ")[0]
+    def test_the_examples_of_the_page(self):
+        text = (ROOT / "docs/serving.md").read_text()
         block = text.split("```")[1].replace("\\\n", " ")
         server, *asked = [line for line in block.splitlines() if line.strip()]
         self.assertEqual(len(asked), 3)

@@ -204,7 +204,7 @@ def problems_in(line):
 
 
 def check(root):
-    paths = tree.files(root, (".md",), "spec") + [root / "README.md"]
+    paths = [*tree.files(root, (".md",), "spec"), *tree.files(root, (".md",), "docs"), root / "README.md"]
     return [f"{path.relative_to(root).as_posix()}:{number}: {problem}"
             for path in paths
             for number, line in enumerate(path.read_text().splitlines(), 1)
