@@ -269,6 +269,14 @@ class Links(CheckCase):
         self.write("README.md", "[x](spec/ring.md#none)\n")
         self.assert_red(links, "no such heading")
 
+    def test_missing_name(self):
+        self.write("optimized/base/a.hpp", "class Mask { void take(); };\n")
+        self.write("README.md", "[`Mask::take()`](optimized/base/a.hpp) [taken](optimized/base/a.hpp)\n")
+        self.assertEqual(links.check(self.root), [])
+        for name in ("Mask::give()", "Mas", "Mask::ta"):
+            self.write("README.md", f"[`{name}`](optimized/base/a.hpp)\n")
+            self.assert_red(links, "README.md: link from", "which has no such name")
+
 
 class Excerpts(CheckCase):
     CODE = """// DEMO-1
