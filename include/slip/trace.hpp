@@ -17,6 +17,7 @@ namespace SLIP_API slip {
 /// knows too, and how long Charlie took; never contents. Thread-safe.
 class Trace {
 public:
+    /// Of all times.
     using Clock = std::chrono::steady_clock;
     /// Who is busy.
     enum class Track : std::uint8_t {
@@ -24,17 +25,19 @@ public:
         david,        ///< from a message's last byte sent to its reply's last byte received
         masks,        ///< the thread that makes masks ahead of use
     };
+    /// From when to when somebody was busy with what.
     struct Span {
-        Track track;
-        const char* what;  ///< a name without quotation marks, which outlives the trace
-        Clock::time_point begin;
-        Clock::time_point end;
-        std::uint32_t group;  ///< of the message or the masks (MODEL-6)
-        std::size_t columns;  ///< of the message, or the masks' number
+        Track track;              ///< who
+        const char* what;         ///< a name without quotation marks, which outlives the trace
+        Clock::time_point begin;  ///< from when
+        Clock::time_point end;    ///< to when
+        std::uint32_t group;      ///< of the message or the masks (MODEL-6)
+        std::size_t columns;      ///< of the message, or the masks' number
     };
 
     /// Times are told from now on. After `most_spans` spans further ones are only counted.
     explicit Trace(std::size_t most_spans = std::size_t{1} << 20);
+    /// One more.
     void add(const Span& span) noexcept;
     /// All spans as a JSON object in Chrome's format, which chrome://tracing and Perfetto show.
     /// Times are microseconds.
