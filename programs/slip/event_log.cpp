@@ -51,8 +51,9 @@ std::string text_of(const EventLog::Value& value) {
     return {digits.data(), static_cast<std::size_t>(size)};
 }
 
-/// Whether a line can be written at once: into a pipe whose reader has stopped none can.
-bool takes_a_line() {
+/// Whether standard error takes a line at once. A pipe that is full, since nobody reads it, does
+/// not.
+bool has_room_for_a_line() {
     pollfd out{STDERR_FILENO, POLLOUT, 0};
     return ::poll(&out, 1, 0) != 0;
 }
@@ -100,7 +101,7 @@ EventLog::~EventLog() {
 }
 
 void EventLog::write(const Fields& fields) {
-    if (!takes_a_line()) {
+    if (!has_room_for_a_line()) {
         ++unread_;
         return;
     }
