@@ -3,6 +3,7 @@
 #include <Eigen/Eigenvalues>
 #include <Eigen/QR>
 #include <Eigen/SVD>
+#include <algorithm>
 
 namespace slip::reference {
 
@@ -19,12 +20,21 @@ Svd full_svd(const MatrixXd& W) {
     return {found.matrixU(), found.singularValues(), found.matrixV()};
 }
 
-Svd fast_svd(const MatrixXd& W) {
-    const Eigen::BDCSVD<MatrixXd> found(W, Eigen::ComputeThinU | Eigen::ComputeThinV);
-    return {found.matrixU(), found.singularValues(), found.matrixV()};
+VectorXd singular_values(const MatrixXd& W) {
+    const Eigen::Index m = W.rows();
+    const Eigen::Index n = W.cols();
+    MatrixXd both = MatrixXd::Zero(m + n, m + n);
+    both.topRightCorner(m, n) = W;
+    both.bottomLeftCorner(n, m) = W.transpose();
+    return Eigen::SelfAdjointEigenSolver<MatrixXd>(both, Eigen::EigenvaluesOnly)
+        .eigenvalues()
+        .reverse()
+        .head(std::min(m, n));
 }
 
-VectorXd singular_values(const MatrixXd& W) { return Eigen::BDCSVD<MatrixXd>(W).singularValues(); }
+MatrixXd right_singular_vectors(const MatrixXd& W) {
+    return eigenvectors(W.transpose() * W).rowwise().reverse();
+}
 
 MatrixXd orthogonal_factor(const MatrixXd& W) {
     return Eigen::HouseholderQR<MatrixXd>(W).householderQ();

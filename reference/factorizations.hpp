@@ -18,10 +18,12 @@ struct Svd {
 Svd svd(const Eigen::MatrixXd& W);
 /// The same with all m columns of U and all n of V.
 Svd full_svd(const Eigen::MatrixXd& W);
-/// As svd(), by division and conquest: sooner for large matrices, exact beside the largest value.
-Svd fast_svd(const Eigen::MatrixXd& W);
-/// sigma of fast_svd().
+/// sigma of svd(), sooner for large matrices and exact beside the largest value: the largest
+/// eigenvalues of the symmetric matrix whose blocks off the diagonal are W and W^T.
 Eigen::VectorXd singular_values(const Eigen::MatrixXd& W);
+/// All n right singular vectors of W, sooner than full_svd(): the eigenvectors of W^T W, so that
+/// they are as exact as the squares of the singular values are far apart beside the largest square.
+Eigen::MatrixXd right_singular_vectors(const Eigen::MatrixXd& W);
 
 /// Q (m x m, orthogonal) of W = Q R.
 Eigen::MatrixXd orthogonal_factor(const Eigen::MatrixXd& W);

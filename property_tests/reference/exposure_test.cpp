@@ -53,8 +53,9 @@ const std::vector<std::string> wide = {"self_attn.k_proj", "self_attn.v_proj",  
                                        "mlp.down_proj"};                           // 192 x 512
 
 SingularComponents largest_components(const MatrixXd& W, Index k) {
-    const auto [U, sigma, V] = fast_svd(W);
-    return {U.leftCols(k), sigma.head(k), V.leftCols(k)};
+    const MatrixXd V = right_singular_vectors(W).leftCols(k);
+    const MatrixXd scaled = W * V;
+    return {scaled.colwise().normalized(), scaled.colwise().norm().transpose(), V};
 }
 
 MatrixXd real(const Matrix& X) {

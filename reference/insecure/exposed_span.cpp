@@ -37,14 +37,16 @@ TernaryFit fit_ternary(const VectorXd& d, const MatrixXd& V, double level) {
 }
 
 /// An orthonormal basis of the column space of Z, of dimension `rank`.
-MatrixXd column_space(const MatrixXd& Z, Index rank) { return fast_svd(Z).U.leftCols(rank); }
+MatrixXd column_space(const MatrixXd& Z, Index rank) {
+    return right_singular_vectors(Z.transpose()).leftCols(rank);
+}
 
 }  // namespace
 
 MatrixXd hidden_right_span(const MatrixXd& W_D, Index k) {  // E-9
     require(W_D.rows() >= W_D.cols(), "the matrix has at least as many rows as columns");
     require(k >= 1 && k <= W_D.cols(), "k is in 1 .. n");
-    return fast_svd(W_D).V.rightCols(k);
+    return right_singular_vectors(W_D).rightCols(k);
 }
 
 MatrixXd recover_ternary(const MatrixXd& W_D, Index k) {  // E-31
@@ -81,7 +83,7 @@ MatrixXd inputs_without_hidden_part(const MatrixXd& R, const MatrixXd& logits, I
     require(k >= 1 && k < n && logits.cols() >= n, "1 <= k < n <= logits");
     const MatrixXd C = column_space(logits, n);
     const MatrixXd outside = R - C * (C.transpose() * R);
-    return fast_svd(outside).V.rightCols(n - k);
+    return right_singular_vectors(outside).rightCols(n - k);
 }
 
 MatrixXd fit_in_span(const MatrixXd& R, const MatrixXd& V, const MatrixXd& inputs,
