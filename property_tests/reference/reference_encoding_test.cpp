@@ -282,7 +282,7 @@ TEST(Bounds, ENC_3_the_set_paper_never_goes_below_12951) {
     EXPECT_THROW(require_useful_norm(1023), PreconditionError);
 }
 
-Matrix any_weights(std::size_t m, std::size_t n) {
+Matrix any_scaled_weights(std::size_t m, std::size_t n) {
     Matrix W(m, n);
     for (std::size_t i = 0; i < m; ++i) {
         for (std::size_t j = 0; j < n; ++j) W(i, j) = *rc::gen::inRange(-127, 128);
@@ -291,7 +291,7 @@ Matrix any_weights(std::size_t m, std::size_t n) {
 }
 
 RC_GTEST_PROP(Bounds, ENC_3_and_ENC_4_the_norms_are_the_tightest_that_fit, ()) {
-    const Matrix W = any_weights(3, 4);
+    const Matrix W = any_scaled_weights(3, 4);
     const Integer L = *rc::gen::inRange(2, 1 << 30);
     const Integer B_w = weight_norm({W});
     RC_ASSERT(B_w * B_w >= largest_row_square(W));
@@ -309,14 +309,14 @@ Vector mask_and_unmask(const Integer& L, const Matrix& W, const Vector& q) {
 }
 
 RC_GTEST_PROP(Bounds, ENC_4_unmasking_is_exact_for_every_input_of_the_norm, ()) {
-    const Matrix W = any_weights(2, 3);
+    const Matrix W = any_scaled_weights(2, 3);
     const auto B_q = *rc::gen::inRange(1, 1000);
     const Integer bound = weight_norm({W}) * B_q;
     const Integer L = 2 * bound + 2 + *rc::gen::inRange(-1, 2);  // L >= 2 bound + 1
     RC_PRE(bound > 0);
     RC_ASSERT(fits_modulus({W}, B_q, L));
     RC_ASSERT(!fits_modulus({W}, B_q, 2 * bound));
-    Vector q = any_weights(1, 3).transpose().column(0);
+    Vector q = any_scaled_weights(1, 3).transpose().column(0);
     for (Integer& q_j : q) q_j *= *rc::gen::inRange(0, 8);
     RC_PRE(within(q, B_q));
     RC_ASSERT(abs((W * q)[0]) <= bound);

@@ -86,13 +86,14 @@ Model any_perceptron() {
 const Digest digest = {7};
 
 /// Both parties, joined by a channel.
-struct Parties {
+struct ModelParties {
     David david;
     InProcessChannel channel;
     Charlie charlie;
 
-    Parties(const SplitModel& parts, const ParameterSet& set, const Key& key,
-            const std::vector<PlannedMessage>& schedule, InProcessChannel::Tamper tamper = nullptr)
+    ModelParties(const SplitModel& parts, const ParameterSet& set, const Key& key,
+                 const std::vector<PlannedMessage>& schedule,
+                 InProcessChannel::Tamper tamper = nullptr)
         : david(set, digest, parts.david),
           channel(david.session(), std::move(tamper)),
           charlie(parts.charlie,
@@ -108,7 +109,7 @@ RC_GTEST_PROP(Models, LIN_4_and_MODEL_1_the_protocol_equals_the_plain_computatio
     const Model model = any_perceptron();
     const SplitModel parts = split(model, set);
     const auto tokens = any_tokens(*rc::gen::inRange<std::size_t>(1, 4), 4);
-    Parties parties(parts, set, any_key(), schedule_of(parts, tokens.size()));
+    ModelParties parties(parts, set, any_key(), schedule_of(parts, tokens.size()));
 
     const ForwardResult hybrid = parties.charlie.forward(tokens);
     const ForwardResult plain = unsplit_forward(model, set, tokens);
@@ -121,7 +122,7 @@ RC_GTEST_PROP(Models, MODEL_1_every_product_is_masked_sensitive_or_not, ()) {
     const SplitModel parts = split(model, paper());
     const auto tokens = any_tokens(2, 4);
     const Key key = any_key();
-    Parties parties(parts, paper(), key, schedule_of(parts, tokens.size()));
+    ModelParties parties(parts, paper(), key, schedule_of(parts, tokens.size()));
     const ForwardResult hybrid = parties.charlie.forward(tokens);
 
     const auto seen = parties.david.view().masked_inputs(parties.david.session().shapes());
@@ -144,7 +145,7 @@ RC_GTEST_PROP(Models, MODEL_1_the_masks_do_not_change_the_output, ()) {
     std::set<std::vector<Activation>> outputs;
     std::set<std::vector<Bytes>> views;
     for (const Key& key : {Key{1}, Key{2}, Key{3}}) {
-        Parties parties(parts, paper(), key, schedule_of(parts, 1));
+        ModelParties parties(parts, paper(), key, schedule_of(parts, 1));
         outputs.insert(parties.charlie.forward(tokens).output);
         views.insert(parties.david.view().received);
     }
@@ -185,7 +186,7 @@ RC_GTEST_PROP(Models, INTEG_6_a_wrong_reply_in_any_layer_ends_the_inference, ())
     const SplitModel parts = split(any_perceptron(), paper());
     const int wrong_layer = *rc::gen::inRange(0, 3);
     int answers = -1;  // READY is answer 0
-    Parties parties(parts, paper(), any_key(), schedule_of(parts, 1), [&](Bytes answer) {
+    ModelParties parties(parts, paper(), any_key(), schedule_of(parts, 1), [&](Bytes answer) {
         if (answers++ == wrong_layer) answer[21] = answer[21] == 0 ? 1 : 0;  // plane 0 of y~_0
         return answer;
     });
@@ -215,7 +216,7 @@ TEST(Models, ENC_3_and_ENC_5_a_layer_that_does_not_fit_is_refused_when_splitting
 TEST(Models, ENC_1_an_activation_that_is_not_finite_is_not_sent) {
     const Model model = {{{{Matrix(1, 0), Matrix(0, 1), Matrix{{3}}, {1.0F}}}, first_output}};
     const SplitModel parts = split(model, paper());
-    Parties parties(parts, paper(), Key{1}, schedule_of(parts, 1));
+    ModelParties parties(parts, paper(), Key{1}, schedule_of(parts, 1));
     const float infinity = std::numeric_limits<float>::infinity();
     EXPECT_THROW(parties.charlie.forward({{infinity}}), PreconditionError);
     EXPECT_EQ(parties.david.view().received.size(), 1U) << "HELLO only";

@@ -208,14 +208,14 @@ TEST(Keystreams, RAND_1_the_counter_block_has_three_big_endian_fields) {
     EXPECT_THROW(counter_block(Purpose::mask, 0, 0, std::size_t{1} << 24), PreconditionError);
 }
 
-Key key_of(std::uint8_t first) {
+Key key_of_byte(std::uint8_t first) {
     Key key{};
     for (std::size_t i = 0; i < key.size(); ++i) key[i] = static_cast<std::uint8_t>(first + i);
     return key;
 }
 
 TEST(Keystreams, RAND_1_the_stream_is_the_encrypted_blocks_in_order) {
-    const Key key = key_of(0);
+    const Key key = key_of_byte(0);
     const Aes aes(key);
     Bytes expected;
     for (std::uint32_t counter = 0; counter < 3; ++counter) {
@@ -236,7 +236,7 @@ TEST(Keystreams, RAND_1_the_stream_is_the_encrypted_blocks_in_order) {
 
 TEST(Keystreams, RAND_1_key_purpose_index_and_plane_each_change_the_stream) {
     std::set<Bytes> streams;
-    for (const Key& key : {key_of(0), key_of(1)}) {
+    for (const Key& key : {key_of_byte(0), key_of_byte(1)}) {
         for (Purpose purpose : {Purpose::mask, Purpose::integrity, Purpose::selection}) {
             for (std::uint64_t index :
                  {std::uint64_t{0}, std::uint64_t{1}, std::uint64_t{1} << 32}) {
@@ -328,7 +328,7 @@ TEST(Samplers, RAND_2_the_width_of_a_word) {
 
 TEST(Samplers, RAND_2_a_word_may_cross_the_end_of_a_block) {
     const Integer L = (Integer(1) << 65) - 49;
-    const Key key = key_of(3);
+    const Key key = key_of_byte(3);
     const Vector residues = uniform_residues(Ring(L), key, Purpose::mask, 5, 20);
     const Bytes stream = Keystream(key, Purpose::mask, 5).take(20 * 9);
     for (std::size_t i = 0; i < residues.size(); ++i) {
@@ -340,15 +340,15 @@ TEST(Samplers, RAND_2_a_word_may_cross_the_end_of_a_block) {
 
 TEST(Samplers, RAND_2_planes_are_joined_from_a_stream_each) {
     const Planes planes = paper().planes;
-    const Vector r = uniform_residues(planes, key_of(7), Purpose::mask, 3, 40);
+    const Vector r = uniform_residues(planes, key_of_byte(7), Purpose::mask, 3, 40);
     for (std::size_t p = 0; p < planes.count(); ++p) {
-        EXPECT_EQ(planes.plane(p, r),
-                  uniform_residues(Ring(planes.primes()[p]), key_of(7), Purpose::mask, 3, 40, p));
+        EXPECT_EQ(planes.plane(p, r), uniform_residues(Ring(planes.primes()[p]), key_of_byte(7),
+                                                       Purpose::mask, 3, 40, p));
     }
 }
 
 TEST(PublicResidues, RAND_8_the_input_of_SHAKE_128) {
-    EXPECT_EQ(public_input(1, PublicPurpose::weights, 3, 0x01020304, 0x0a0b0c0d, key_of(0x40)),
+    EXPECT_EQ(public_input(1, PublicPurpose::weights, 3, 0x01020304, 0x0a0b0c0d, key_of_byte(0x40)),
               from_hex("534c49502d32"
                        "01"
                        "02"
@@ -360,7 +360,7 @@ TEST(PublicResidues, RAND_8_the_input_of_SHAKE_128) {
 }
 
 TEST(PublicResidues, RAND_8_are_what_the_sampler_draws) {
-    const Bytes input = public_input(1, PublicPurpose::masks, 0, 64, 0, key_of(1));
+    const Bytes input = public_input(1, PublicPurpose::masks, 0, 64, 0, key_of_byte(1));
     Vector expected;
     for (std::uint8_t byte : ShakeSource(input).take(300)) {
         if (byte < 223) expected.emplace_back(byte);
@@ -376,13 +376,13 @@ TEST(PublicResidues, RAND_8_every_argument_changes_them) {
         drawn.insert(
             public_residues(Ring(251), public_input(set, purpose, plane, width, index, seed), 32));
     };
-    add(1, PublicPurpose::masks, 0, 64, 0, key_of(1));
-    add(2, PublicPurpose::masks, 0, 64, 0, key_of(1));
-    add(1, PublicPurpose::weights, 0, 64, 0, key_of(1));
-    add(1, PublicPurpose::masks, 1, 64, 0, key_of(1));
-    add(1, PublicPurpose::masks, 0, 65, 0, key_of(1));
-    add(1, PublicPurpose::masks, 0, 64, 1, key_of(1));
-    add(1, PublicPurpose::masks, 0, 64, 0, key_of(2));
+    add(1, PublicPurpose::masks, 0, 64, 0, key_of_byte(1));
+    add(2, PublicPurpose::masks, 0, 64, 0, key_of_byte(1));
+    add(1, PublicPurpose::weights, 0, 64, 0, key_of_byte(1));
+    add(1, PublicPurpose::masks, 1, 64, 0, key_of_byte(1));
+    add(1, PublicPurpose::masks, 0, 65, 0, key_of_byte(1));
+    add(1, PublicPurpose::masks, 0, 64, 1, key_of_byte(1));
+    add(1, PublicPurpose::masks, 0, 64, 0, key_of_byte(2));
     EXPECT_EQ(drawn.size(), 7U);
 }
 

@@ -8,13 +8,13 @@ namespace slip::reference::vectors {
 
 namespace {
 
-const std::vector<std::string> davids{"hidden"};  ///< David's, and so everybody's
-const std::vector<std::string> charlies{"charlie", "hidden"}, owners{"owner", "hidden"};
+const std::vector<std::string> for_david{"hidden"};  ///< David's, and so everybody's
+const std::vector<std::string> for_charlie{"charlie", "hidden"}, for_owner{"owner", "hidden"};
 
 Json pair(const std::array<Integer, 2>& numbers) { return json(Vector{numbers[0], numbers[1]}); }
 
 void add_widths(Document& document, const ParameterSet& set) {
-    document.begin_group("hidden_width", charlies, set);
+    document.begin_group("hidden_width", for_charlie, set);
     const auto add = [&](const char* comment, std::size_t n, const char* flag) {
         Case entry{.clause = "HIDE-2",
                    .requirement =
@@ -45,7 +45,7 @@ void add_widths(Document& document, const ParameterSet& set) {
 }
 
 void add_parts(Document& document, const ParameterSet& set) {
-    document.begin_group("column_parts", charlies, set);
+    document.begin_group("column_parts", for_charlie, set);
     for (const auto& [comment, n] :
          std::vector<std::pair<const char*, std::size_t>>{{"one column", 1},
                                                           {"the widest in one part", 6144},
@@ -66,7 +66,7 @@ void add_parts(Document& document, const ParameterSet& set) {
 }
 
 void add_models(Document& document, const ParameterSet& set) {
-    document.begin_group("hidden_model", owners, set);
+    document.begin_group("hidden_model", for_owner, set);
     const auto add = [&](const char* comment, const std::vector<std::vector<float>>& W,
                          const char* flag) {
         std::vector<Json> rows;
@@ -90,7 +90,7 @@ void add_models(Document& document, const ParameterSet& set) {
 }
 
 void add_hiding_keys(Document& document, const ParameterSet& set) {
-    document.begin_group("hiding_key", owners, set);
+    document.begin_group("hiding_key", for_owner, set);
     Numbers& numbers = document.numbers();
     const Key secret = numbers.key(), first = numbers.key(), second = numbers.key();
     const auto add = [&](const char* comment, const Key& seed, std::uint32_t group, const Matrix& W,
@@ -121,7 +121,7 @@ void add_secrets(Document& document, const ParameterSet& set) {
     Numbers& numbers = document.numbers();
     const Key key = numbers.key();
     const std::size_t N = set.lattice->N;
-    document.begin_group("weight_secret", charlies, set);
+    document.begin_group("weight_secret", for_charlie, set);
     for (const auto& [block, element] :
          std::vector<std::pair<std::size_t, std::size_t>>{{0, 0}, {0, 8}, {3, 1}}) {
         const RingMatrix V = weight_secret(set, key, (block + 1) * N);
@@ -136,7 +136,7 @@ void add_secrets(Document& document, const ParameterSet& set) {
                        {"element", json(Integer(element))}},
              .output = {{"coefficients", json(set.ring().lift(V[block][element]))}}});
     }
-    document.begin_group("weight_error", owners, set);
+    document.begin_group("weight_error", for_owner, set);
     for (const auto& [row, n] :
          std::vector<std::pair<std::size_t, std::size_t>>{{0, 1}, {0, 64}, {5, 33}}) {
         document.add(
@@ -148,7 +148,7 @@ void add_secrets(Document& document, const ParameterSet& set) {
              .output = {
                  {"integers", json(weight_error(set, key, row + 1, n).transpose().column(row))}}});
     }
-    document.begin_group("public_weights", davids, set);
+    document.begin_group("public_weights", for_david, set);
     for (const auto& [row, n] :
          std::vector<std::pair<std::uint32_t, std::uint32_t>>{{0, 1}, {1, 7}, {2303, 96}}) {
         const Vector residues =
@@ -168,7 +168,7 @@ void add_secrets(Document& document, const ParameterSet& set) {
 
 /// Groups of one or two columns: U alone has 2304 rows.
 void add_matrices(Document& document, const ParameterSet& set) {
-    document.begin_group("hidden_matrix", owners, set);
+    document.begin_group("hidden_matrix", for_owner, set);
     Numbers& numbers = document.numbers();
     const auto add = [&](const char* comment, const Matrix& W, std::uint32_t group,
                          const char* flag) {
@@ -197,7 +197,7 @@ void add_matrices(Document& document, const ParameterSet& set) {
 }
 
 void add_removals(Document& document, const ParameterSet& set) {
-    document.begin_group("remove_weight_secret", charlies, set);
+    document.begin_group("remove_weight_secret", for_charlie, set);
     Numbers& numbers = document.numbers();
     const std::size_t ell = set.lattice->N * set.lattice->d;
     const NegacyclicRing R(set.ring(), set.lattice->N);
@@ -227,7 +227,7 @@ void add_removals(Document& document, const ParameterSet& set) {
 }
 
 void add_decodings(Document& document, const ParameterSet& set) {
-    document.begin_group("unmask_hidden", charlies, set);
+    document.begin_group("unmask_hidden", for_charlie, set);
     Numbers& numbers = document.numbers();
     const Ring& ring = set.ring();
     const auto add = [&](const char* comment, std::size_t n, const Vector& Z, const Vector& B,
