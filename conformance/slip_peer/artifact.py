@@ -181,7 +181,7 @@ class David:
         documents.require_digest(folder, "sha256", manifest["sha256"])
         if self.set.hides:
             documents.require_digest(folder, "seed", manifest["seed"])
-            self.seed = bytes.fromhex(manifest["seed"])
+            self.public = hiding.PublicRows(self.set, bytes.fromhex(manifest["seed"]))
         tensors = SafeTensors(folder / "david.safetensors")
         self.digest = tensors.digest
         if self.digest.hex() != manifest["sha256"]:
@@ -205,7 +205,7 @@ class David:
                 fail(path, f"{name}: an entry is beyond half of {p} (MODEL-7)")
         A = [[bytes(entry % p for entry in plane[at:at + n]) for at in range(0, M * n, n)]
              for plane, p in zip(planes, self.set.primes)]
-        return hiding.Stacked(self.set, A, self.seed)
+        return hiding.Stacked(self.set, A, self.public)
 
     @staticmethod
     def group(tensors, group, entry):

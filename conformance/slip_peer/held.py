@@ -21,7 +21,7 @@ class Held:
 
     @classmethod
     def of(cls, number, weights):
-        return cls(number, [b"".join(planes) for planes in zip(*weights.A)], weights.seed)
+        return cls(number, [b"".join(planes) for planes in zip(*weights.A)], weights.public.seed)
 
     def columns(self, own):
         return [view.Column(0, 0, self.number, place, None, row, own.primes)
@@ -50,10 +50,11 @@ def noise(own, groups, models, alpha):
     blocks = [(group, first) for group in groups for first in range(0, len(group.rows), own.lattice.N)]
     tried = most = 0
     for group, first in blocks:
-        equations = list(itertools.islice(equations_of(own, group, models[group.number], first), needed))
-        most = max(most, len(equations))
-        if len(equations) < needed:
+        there = len(group.rows[first:first + own.lattice.N]) * len(models[group.number][0])
+        most = max(most, min(there, needed))
+        if there < needed:
             continue
+        equations = list(itertools.islice(equations_of(own, group, models[group.number], first), needed))
         tried += 1
         implied = fields.left_over(equations, p)
         if implied is not None:

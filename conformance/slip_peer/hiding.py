@@ -129,20 +129,32 @@ def matrix(own, secret, seed, group, W):
     return columns
 
 
-class Stacked(linear.Columns):
-    """HIDE-1, HIDE-3: W_t = [A ; U], which differs from plane to plane. `A` has the rows of each, and U
-    comes from the public seed."""
+class PublicRows:
+    """HIDE-3: U, from its seed: groups of one width have the same."""
 
-    def __init__(self, own, A, seed):
+    def __init__(self, own, seed):
+        self.own, self.seed, self.of_width = own, seed, {}
+
+    def planes(self, n):
+        """The rows of each, of n entries."""
+        if n not in self.of_width:
+            U = [ring.planes(public_row(self.own, self.seed, row, n), self.own.primes)
+                 for row in range(self.own.public_rows)]
+            self.of_width[n] = list(zip(*U))
+        return self.of_width[n]
+
+
+class Stacked(linear.Columns):
+    """HIDE-1: W_t = [A ; U], which differs from plane to plane. `A` has the rows of each."""
+
+    def __init__(self, own, A, public):
         super().__init__(len(A[0][0]), len(A[0]) + own.public_rows)
-        self.own, self.A, self.seed = own, A, seed
+        self.own, self.A, self.public = own, A, public
 
     @functools.cached_property
     def planes(self):
         """The rows of each, those of U behind those of A."""
-        U = [ring.planes(public_row(self.own, self.seed, row, self.inputs), self.own.primes)
-             for row in range(self.own.public_rows)]
-        return [[*rows, *(row[plane] for row in U)] for plane, rows in enumerate(self.A)]
+        return [[*own, *rows] for own, rows in zip(self.A, self.public.planes(self.inputs), strict=True)]
 
     def product(self, columns, primes):
         """LIN-1: David's product with every column."""

@@ -22,11 +22,24 @@ def counter_block(field, index, counter):
 
 
 def keystream(key, field, index):
-    """RAND-1: the blocks of stream (field, index), one after the other."""
-    for counter in range(2**32):
-        yield aes.encrypt(key, counter_block(field, index, counter))
+    """RAND-1: the blocks of stream (field, index), one after the other, in pieces that grow: many blocks
+    at once are encrypted sooner."""
+    given, count = 0, 16
+    while given < 2**32:
+        yield aes.encrypt(key, b"".join(counter_block(field, index, counter)
+                                        for counter in range(given, given + count)))
+        given, count = given + count, given + count
 
 
+def start_of(pieces, count):
+    """The first `count` bytes of a stream of bytes, given in pieces."""
+    data = b""
+    while len(data) < count:
+        data += next(pieces)
+    return data[:count]
+
+
+@functools.cache
 def word_size(modulus):
     """RAND-2: (e, w), the bits of modulus - 1 and the bytes of a word."""
     e = (modulus - 1).bit_length()
@@ -96,7 +109,7 @@ def public_header(code, purpose, plane, width, index):
 
 def expanded(data):
     """The output of SHAKE-128, in pieces."""
-    shake, size, given = hashlib.shake_128(data), 1 << 10, 0
+    shake, size, given = hashlib.shake_128(data), 1 << 8, 0
     while True:
         yield shake.digest(size)[given:]
         size, given = 2 * size, size
@@ -129,4 +142,4 @@ def small_integers(eta, data, count):
 def small(key, purpose, index, eta, count):
     """RAND-9: small integers of stream (plane 0, purpose, index)."""
     stream = keystream(key, field_of(0, purpose), index)
-    return small_integers(eta, b"".join(next(stream) for _ in range(-(-2 * eta * count // 128))), count)
+    return small_integers(eta, start_of(stream, -(-2 * eta * count // 8)), count)

@@ -1,8 +1,8 @@
 """What a run showed: on the terminal, as JUnit XML, and as JSON."""
 
 import dataclasses
+import html
 import json
-import xml.sax.saxutils as xml
 
 PASS, FAIL, UNIMPLEMENTED, NOT_CLAIMED = "pass", "fail", "unimplemented", "not claimed"
 
@@ -92,13 +92,18 @@ class Report:
         for result in self.results:
             body = ""
             if result.status in (FAIL, UNIMPLEMENTED):
-                body = f"<failure message={xml.quoteattr(result.status)}>" \
-                       f"{xml.escape(result.requirement + ': ' + result.message)}</failure>"
+                body = f"<failure message={quoted(result.status)}>" \
+                       f"{html.escape(result.requirement + ': ' + result.message)}</failure>"
             elif result.status == NOT_CLAIMED:
                 body = "<skipped/>"
             cases.append(f'<testcase classname="{result.clause}" '
-                         f'name={xml.quoteattr(result.id + " " + result.comment)}>{body}</testcase>')
+                         f'name={quoted(result.id + " " + result.comment)}>{body}</testcase>')
         failures = len(self.with_status(FAIL, UNIMPLEMENTED))
-        return (f'<testsuite name={xml.quoteattr("conformance of " + self.implementation)} '
+        return (f'<testsuite name={quoted("conformance of " + self.implementation)} '
                 f'tests="{len(cases)}" failures="{failures}">\n' + "\n".join(cases)
                 + "\n</testsuite>\n")
+
+
+def quoted(text):
+    """As the value of an attribute of XML."""
+    return f'"{html.escape(text)}"'

@@ -2,6 +2,7 @@
 in 0..L-1 (CONV-1). L is the product of some primes, and a column of n residues is h * n bytes:
 plane after plane, that of prime p holding the n residues mod p."""
 
+import functools
 import math
 
 from . import errors
@@ -79,12 +80,18 @@ def decode(column, primes):
     return join(column, primes)
 
 
+@functools.cache
+def below(p):
+    """The bytes that are residues mod p."""
+    return bytes(range(p))
+
+
 def fault(column, primes):
     """CONV-1: why bytes are not a column; None if they are one."""
     if len(column) % len(primes):
         return "a plane is cut"
     for number, (p, plane) in enumerate(zip(primes, planes(column, primes))):
-        if plane.translate(None, bytes(range(p))):  # a byte that is not below p is left
+        if plane.translate(None, below(p)):  # a byte that is not below p is left
             row = next(row for row, r in enumerate(plane) if r >= p)
             return f"plane {number}, row {row}: {plane[row]} is not below {p}"
     return None

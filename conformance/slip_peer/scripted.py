@@ -21,8 +21,8 @@ def davids(case, own):
     """What David holds of each group; of the hidden split U comes from its seed."""
     if not own.hides:
         return dense(case["groups"])
-    seed = bytes.fromhex(case["public_seed"])
-    return [hiding.Stacked(own, planes_of(read(group["A"]), own.primes), seed) for group in case["groups"]]
+    public = hiding.PublicRows(own, bytes.fromhex(case["public_seed"]))
+    return [hiding.Stacked(own, planes_of(read(group["A"]), own.primes), public) for group in case["groups"]]
 
 
 def planes_of(columns, primes):

@@ -290,7 +290,8 @@ def lenient_hello(body):
 
 def blocks_backwards(original):
     def keystream(key, field, index):
-        return (block[::-1] for block in original(key, field, index))
+        return (b"".join(piece[at:at + 16][::-1] for at in range(0, len(piece), 16))
+                for piece in original(key, field, index))
     return keystream
 
 
