@@ -5,11 +5,14 @@ import os
 import shlex
 import subprocess
 import sys
+import tempfile
 
 from slip_system import BUILD, LIMIT_S, ROOT, David, run, write_checkpoint
 
 CONFORMANCE = ROOT / "conformance"
 SEED = 1
+# Of what the peers import: they start by the hundred, and to compile it takes most of a start.
+BYTECODE = tempfile.TemporaryDirectory(prefix="slip-bytecode-")
 
 
 def python_peer(folder, *before):
@@ -17,7 +20,7 @@ def python_peer(folder, *before):
     `before` are statements that run first."""
     program = ["import runpy, sys", f"sys.path.insert(0, {str(folder)!r})", *before,
                "sys.argv[0] = 'slip_peer'", "runpy.run_module('slip_peer', run_name='__main__')"]
-    return [sys.executable, "-I", "-B", "-c", "; ".join(program)]
+    return [sys.executable, "-I", "-S", "-X", f"pycache_prefix={BYTECODE.name}", "-c", "; ".join(program)]
 
 
 def conform(*arguments, folder=CONFORMANCE, status=0, before=()):
