@@ -46,6 +46,10 @@ class InterruptedSplit(SystemTest):
         cls.model = cls.folder / "model"
         made = run("slip-synthetic", "--shape", "small", "--blocks", "12", "--out", cls.model)
         assert made.returncode == 0, made.stderr
+        split = run("slip", "split", "--model", cls.model, "--out", cls.folder / "whole", "--rank", "6",
+                    "--threads", "1")
+        assert split.returncode == 0, split.stderr
+        cls.expected = same_for_all(cls.folder / "whole")
 
     def arguments(self, name, *more):
         return ["split", "--model", self.model, "--out", self.folder / name, "--rank", "6", *more]
@@ -80,8 +84,6 @@ class InterruptedSplit(SystemTest):
             self.assertEqual(stat.S_IMODE(file.stat().st_mode), 0o600, file)
 
     def test_DECO_11_a_killed_split_goes_on_to_the_same_bytes(self):
-        self.slip(*self.arguments("whole"))
-        expected = same_for_all(self.folder / "whole")
         seeds = {seed_of(self.folder / "whole/charlie/check.safetensors")}
         for groups in [0, 1, 17, 40]:
             name = f"killed{groups}"
@@ -94,7 +96,7 @@ class InterruptedSplit(SystemTest):
             said = self.slip(*self.arguments(name)).stderr
             self.assertIn("going on after ", said)
             self.assertGreaterEqual(finished, groups)
-            self.assertEqual(same_for_all(self.folder / name), expected)
+            self.assertEqual(same_for_all(self.folder / name), self.expected)
             self.assertEqual(seed_of(self.folder / name / "charlie/check.safetensors"), seed)
             self.slip("check", self.folder / name)  # what was made before and after is of one seed
             self.assertFalse(self.partial(name).exists())
@@ -103,12 +105,11 @@ class InterruptedSplit(SystemTest):
 
     @unittest.skipUnless("SLIP_FULL" in os.environ, "killed every nine groups")
     def test_DECO_11_killed_again_and_again(self):
-        self.slip(*self.arguments("again-whole"))
         groups = 0
         while groups < 30:
             groups = self.kill_after("again", groups + 9)
         self.slip(*self.arguments("again"))
-        self.assertEqual(same_for_all(self.folder / "again"), same_for_all(self.folder / "again-whole"))
+        self.assertEqual(same_for_all(self.folder / "again"), self.expected)
         self.slip("check", self.folder / "again")
 
     def test_DECO_10_the_seed_survives(self):
@@ -146,9 +147,9 @@ class InterruptedSplit(SystemTest):
         self.assertEqual(process.wait(), 0)
 
     def test_the_number_of_threads_changes_no_byte(self):
-        self.slip(*self.arguments("one", "--threads", "1"))
+        """`whole` is made by one."""
         self.slip(*self.arguments("three", "--threads", "3"))
-        self.assertEqual(same_for_all(self.folder / "one"), same_for_all(self.folder / "three"))
+        self.assertEqual(same_for_all(self.folder / "three"), self.expected)
 
 
 class Strategies(SystemTest):
