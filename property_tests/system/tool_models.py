@@ -1,10 +1,11 @@
-"""Small models of families that call functions: the bundled weights with a token per byte and the marks of
-a family. What they write is noise, so a call that parses is the grammar's work (SERVE-17)."""
+"""Small models of families that call functions: random weights with a token per byte and the marks of a
+family. What they write is noise, so a call that parses is the grammar's work (SERVE-17)."""
 
 import json
 import pathlib
+import random
 
-from slip_system import TINYSTORIES
+from slip_system import CONFIG, tensor_shapes, write_safetensors
 
 # What shows that a template has tools, and the marks of its tokenizer: those that are special, and others.
 FAMILIES = {
@@ -35,10 +36,10 @@ def make_model(folder, family):
     template, special, _ = FAMILIES[family]
     folder = pathlib.Path(folder) / family
     folder.mkdir()
-    (folder / "model.safetensors").symlink_to(TINYSTORIES / "model.safetensors")
     marks = ids_of_marks(family)
-    config = json.loads((TINYSTORIES / "config.json").read_text())
-    config |= {"max_position_embeddings": 2048, "eos_token_id": marks[special[0]], "bos_token_id": None}
+    config = CONFIG | {"vocab_size": 320, "num_hidden_layers": 1, "max_position_embeddings": 2048,
+                       "eos_token_id": marks[special[0]], "bos_token_id": None}
+    write_safetensors(folder / "model.safetensors", tensor_shapes(config), random.Random(1))
     (folder / "config.json").write_text(json.dumps(config))
     (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": template}))
     vocabulary = {letter: byte for byte, letter in byte_letters().items()}
