@@ -203,16 +203,14 @@ def holds(statement, variables, facts):
     if len(variables) == 1:
         columns = Columns(len(allowed[0]), {variables[0].get_id(): allowed[0]})
         return all(columns.of(statement))
-    parts, classes = alone(statement, variables), []
+    parts, classes, count = alone(statement, variables), [], 1
     for variable, own in zip(variables, allowed):
         columns = Columns(len(own), {variable.get_id(): own})
         of = parts[variable.get_id()]
         classes.append(sorted(set(zip(*(columns.of(part) for part in of)))) if of else [()])
-    count = 1
-    for distinct in classes:
-        count *= len(distinct)
-    if count > MOST:
-        raise Unknown("many combinations")
+        count *= len(classes[-1])
+        if count > MOST:
+            raise Unknown("many combinations")
     known, combinations = {}, list(itertools.product(*classes))
     for k, variable in enumerate(variables):
         for at, part in enumerate(parts[variable.get_id()]):
