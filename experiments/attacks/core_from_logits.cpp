@@ -3,6 +3,7 @@
 // the exposed spans by Levenberg-Marquardt with differences of his own copy. At k = 1 one number is
 // hidden (E-10). The control fits as many numbers in random spans.
 #include <cmath>
+#include <map>
 #include <string>
 
 #include "experiments/attacks/linear_algebra.hpp"
@@ -104,11 +105,7 @@ private:
 
     VectorXd outputs(const VectorXd& numbers) {
         copy_.replace(place_, R_ + spans_.part(numbers));
-        std::vector<std::vector<float>> logits;
-        for (const auto& prompt : answers_.prompts) {
-            logits.push_back(victim_.logits(copy_, prompt));
-        }
-        return some_of(logits);
+        return some_of(victim_.logits(copy_, answers_.prompts));
     }
 
     /// Of the outputs by each number: large enough for floats, small against a singular value.
@@ -132,12 +129,18 @@ private:
     VectorXd numbers_, reached_;
 };
 
-/// o_proj of the first block alone, split at rank k, and the logits of random prompts.
+/// The model with o_proj of the first block alone split, at rank k: once per process and k.
+const Victim& victim_at(const Setting& setting, std::size_t k) {
+    static std::map<std::size_t, Victim> victims;
+    return victims.try_emplace(k, setting.model, Plan{{0, "o_proj", k}}).first->second;
+}
+
+/// Its o_proj, and the logits of random prompts.
 class Target {
 public:
     /// `hidden`: David has it as the hidden split leaves it to him.
     Target(const Setting& setting, std::size_t k, int prompts, bool hidden)
-        : victim_(setting.model, Plan{{0, "o_proj", k}}),
+        : victim_(victim_at(setting, k)),
           place_(victim_.find("o_proj", 0)),
           random_(setting.seed),
           R_(victim_.davids_part(place_)),
@@ -148,12 +151,10 @@ public:
             hidden_ = W - R_;
         }
         ProductSession session(victim_);
-        std::vector<std::vector<float>> logits;
         for (int i = 0; i < prompts; ++i) {
             answers_.prompts.push_back(random_prompt(victim_.config(), 2, random_));
-            logits.push_back(session.logits(answers_.prompts.back()));
         }
-        answers_.logits = some_of(logits);
+        answers_.logits = some_of(victim_.logits(session.engine(), answers_.prompts));
     }
 
     struct Errors {
@@ -171,7 +172,7 @@ public:
     }
 
 private:
-    Victim victim_;
+    const Victim& victim_;
     Victim::Place place_;
     std::mt19937_64 random_;
     MatrixXd R_, hidden_;  // David's part and Charlie's

@@ -115,9 +115,11 @@ Result train(const Splits& splits, const MatrixXf& X, const MatrixXf& X_fresh, b
 MatrixXf inputs_of(const Victim& victim, std::size_t block, std::uint64_t seed) {
     WeakenedEngine naive(victim, {});
     const auto first = static_cast<TokenId>(100 + (seed - 1) % 7);
+    std::vector<std::vector<TokenId>> prompts;
     for (Index i = 0; i < 2 * examples; ++i) {
-        victim.logits(naive, {first + static_cast<TokenId>(7 * i)});
+        prompts.push_back({first + static_cast<TokenId>(7 * i)});
     }
+    victim.logits(naive, prompts);
     return columns_seen(naive.view(), victim.find("gate_proj", block).group).cast<float>();
 }
 

@@ -134,7 +134,7 @@ private:
 
 /// Half of the inferences teach, the other half are told apart.
 Outcome tell_apart(const Victim& victim, const Setting& setting, bool branching = false) {
-    const std::size_t half = setting.full ? 200 : 15;
+    const std::size_t half = setting.full ? 200 : 6;
     const auto seen = observe(victim, setting, 2 * half, branching);
     const auto lessons = [&](std::size_t text) {
         return std::span<const Gaps>(seen[text]).first(half);

@@ -3,17 +3,15 @@
 namespace slip::attacks {
 namespace {
 
-using base::parameters::primes;
-
-/// The integer of least magnitude with these residues (RING-2), prime after prime.
-std::int64_t lifted(const HiddenMatrix& hidden, std::size_t i, std::size_t j) {
-    std::int64_t x = 0, product = 1;
+/// Row i of A, residues mod L (RING-2).
+std::vector<std::uint64_t> row_of(const HiddenMatrix& hidden, std::size_t i) {
+    std::vector<std::uint8_t> by_plane;
     for (std::size_t p = 0; p < hidden_set().planes; ++p) {
-        const std::int64_t prime = primes[p];
-        while ((hidden.davids_row(i, p)[j] - x) % prime != 0) x += product;
-        product *= prime;
+        for (const std::int8_t entry : hidden.davids_row(i, p)) {
+            by_plane.push_back(static_cast<std::uint8_t>(residue_of(entry, p)));
+        }
     }
-    return x > product / 2 ? x - product : x;
+    return residues_of(by_plane, hidden_set().planes);
 }
 
 }  // namespace
@@ -23,9 +21,10 @@ SplitMatrix hidden_split(const Eigen::MatrixXd& W, std::size_t) {
     const HiddenMatrix hidden(W.cast<float>(), random);
     SplitMatrix split{W, Eigen::MatrixXd(W.rows(), W.cols()), Eigen::VectorXd(W.rows())};
     for (Eigen::Index i = 0; i < W.rows(); ++i) {
+        const auto row = row_of(hidden, static_cast<std::size_t>(i));
         for (Eigen::Index j = 0; j < W.cols(); ++j) {
-            split.W_D(i, j) = static_cast<double>(
-                lifted(hidden, static_cast<std::size_t>(i), static_cast<std::size_t>(j)));
+            const std::uint64_t residue = row[static_cast<std::size_t>(j)];
+            split.W_D(i, j) = static_cast<double>(lift(residue, hidden_set().planes));
         }
         split.steps(i) = W.row(i).norm() / split.W_D.row(i).norm();
     }

@@ -100,18 +100,13 @@ Outcome few_columns(const Setting& setting, bool noise_stays) {
                 " entries"};
 }
 
-/// The rank modulo a prime of what is left of A if W' is taken away, of more rows and columns than
-/// U has rows. Modulo a prime that is all of V^T U + tau E. `noise`: whether E is there.
-Outcome rank_of_rest(const Setting& setting, bool noise) {
+/// The rank modulo a prime of what is left of A if W' is taken away. Modulo a prime that is all of
+/// V^T U + tau E. `noise`: whether E is there.
+long rank_of_rest(const HiddenMatrix& hidden, bool noise) {
     constexpr std::size_t p = 0;
-    std::mt19937_64 random(setting.seed + 5);
-    std::normal_distribution<float> normal;
-    const auto size = static_cast<Eigen::Index>(hidden_set().public_rows() + masks::degree);
-    const RowMajor W = RowMajor::NullaryExpr(size, size, [&] { return normal(random); });
-    const HiddenMatrix hidden(W, random);
     NTL::zz_p::init(primes[p]);
     NTL::mat_zz_p rest;
-    rest.SetDims(size, size);
+    rest.SetDims(static_cast<long>(hidden.m()), static_cast<long>(hidden.n()));
     for (std::size_t i = 0; i < hidden.m(); ++i) {
         for (std::size_t j = 0; j < hidden.n(); ++j) {
             std::int64_t left = hidden.davids_row(i, p)[j] - hidden.integer_row(i)[j];
@@ -119,7 +114,29 @@ Outcome rank_of_rest(const Setting& setting, bool noise) {
             rest[static_cast<long>(i)][static_cast<long>(j)] = residue_of(left, p);
         }
     }
-    const long rank = NTL::gauss(rest);
+    return NTL::gauss(rest);
+}
+
+struct Ranks {
+    long without_noise, with_noise;
+};
+
+/// Of a matrix of more rows and columns than U has rows, which is hidden once.
+const Ranks& ranks_of_rest(const Setting& setting, Eigen::Index size) {
+    static const Ranks ranks = [&] {
+        std::mt19937_64 random(setting.seed + 5);
+        std::normal_distribution<float> normal;
+        const RowMajor W = RowMajor::NullaryExpr(size, size, [&] { return normal(random); });
+        const HiddenMatrix hidden(W, random);
+        return Ranks{rank_of_rest(hidden, false), rank_of_rest(hidden, true)};
+    }();
+    return ranks;
+}
+
+Outcome rank_distinguisher(const Setting& setting, bool noise) {
+    const auto size = static_cast<Eigen::Index>(hidden_set().public_rows() + masks::degree);
+    const Ranks& ranks = ranks_of_rest(setting, size);
+    const long rank = noise ? ranks.with_noise : ranks.without_noise;
     const auto full = static_cast<double>(size), ell = full - static_cast<double>(masks::degree);
     return {static_cast<double>(rank) / full, ell / full, 1,
             "rank " + std::to_string(rank) + " of " + std::to_string(size)};
@@ -129,7 +146,11 @@ Outcome rank_of_rest(const Setting& setting, bool noise) {
 
 Outcome exact_products_twin(const Setting& setting) { return few_columns(setting, true); }
 Outcome exact_products_hidden(const Setting& setting) { return few_columns(setting, false); }
-Outcome rank_distinguisher_twin(const Setting& setting) { return rank_of_rest(setting, false); }
-Outcome rank_distinguisher_hidden(const Setting& setting) { return rank_of_rest(setting, true); }
+Outcome rank_distinguisher_twin(const Setting& setting) {
+    return rank_distinguisher(setting, false);
+}
+Outcome rank_distinguisher_hidden(const Setting& setting) {
+    return rank_distinguisher(setting, true);
+}
 
 }  // namespace slip::attacks

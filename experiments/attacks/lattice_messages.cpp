@@ -165,9 +165,9 @@ MatrixXi scaled_inputs(const Setting& setting, base::GroupId group, std::size_t 
     std::mt19937_64 random(setting.seed);
     WeakenedEngine plain(victim, {.mask = no_mask});
     if (group + 1 == victim.weights().size()) {  // the head, which gets one column per prompt
-        for (std::size_t i = 0; i < count; ++i) {
-            victim.logits(plain, random_prompt(victim.config(), 2, random));
-        }
+        std::vector<std::vector<TokenId>> prompts(count);
+        for (auto& prompt : prompts) prompt = random_prompt(victim.config(), 2, random);
+        victim.logits(plain, prompts);
     } else {
         victim.logits(plain, random_prompt(victim.config(), count, random));
     }

@@ -50,22 +50,29 @@ struct Outputs {
     MatrixXd hidden;  // n x N, what he looks for
 };
 
-Outputs outputs_of(const Victim& victim, const Setting& setting) {
-    const std::size_t count = setting.full ? 800 : 300;
+Outputs asked_for(const Victim& victim, const Setting& setting) {
     std::mt19937_64 random(setting.seed);
+    std::vector<std::vector<TokenId>> prompts(setting.full ? 800 : 300);
+    for (auto& prompt : prompts) prompt = random_prompt(victim.config(), 2, random);
     ProductSession session(victim);
-    WeakenedEngine plain(victim, {});
+    const auto logits = victim.logits(session.engine(), prompts);
     Outputs outputs;
     outputs.logits.resize(static_cast<Index>(victim.config().vocab_size),
-                          static_cast<Index>(count));
-    for (std::size_t i = 0; i < count; ++i) {
-        const auto prompt = random_prompt(victim.config(), 2, random);
-        const std::vector<float> logits = session.logits(prompt);
+                          static_cast<Index>(prompts.size()));
+    for (std::size_t i = 0; i < prompts.size(); ++i) {
         outputs.logits.col(static_cast<Index>(i)) =
-            Eigen::Map<const Eigen::VectorXf>(logits.data(), outputs.logits.rows()).cast<double>();
-        victim.logits(plain, prompt);
+            Eigen::Map<const Eigen::VectorXf>(logits[i].data(), outputs.logits.rows())
+                .cast<double>();
     }
+    WeakenedEngine plain(victim, {});
+    victim.logits(plain, prompts);
     outputs.hidden = columns_seen(plain.view(), victim.find("lm_head", std::nullopt).group);
+    return outputs;
+}
+
+/// No split changes them, so both columns of the attack ask once.
+const Outputs& outputs_of(const Victim& victim, const Setting& setting) {
+    static const Outputs outputs = asked_for(victim, setting);
     return outputs;
 }
 
@@ -75,7 +82,7 @@ Outcome from_logits(const Setting& setting, const MatrixXd& W_D) {
     const auto head = victim.find("lm_head", std::nullopt);
     const auto& member = victim.charlie().groups()[head.group].members[head.member];
     const auto k = static_cast<Index>(member.rank);
-    const Outputs outputs = outputs_of(victim, setting);
+    const Outputs& outputs = outputs_of(victim, setting);
 
     const MatrixXd C = column_space(outputs.logits, W_D.cols());
     MatrixXd V = directions_left(W_D, k);

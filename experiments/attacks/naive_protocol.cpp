@@ -21,16 +21,22 @@ std::size_t queries_of(const Setting& setting) { return setting.full ? 1500 : 60
 
 /// One inference for each token of the vocabulary up to `count`.
 void query(const Victim& victim, graph::Engine& engine, std::size_t count) {
-    for (std::size_t id = 3; id < 3 + count; ++id) {
-        victim.logits(engine, {static_cast<TokenId>(id)});
-    }
+    std::vector<std::vector<TokenId>> prompts;
+    for (std::size_t id = 3; id < 3 + count; ++id) prompts.push_back({static_cast<TokenId>(id)});
+    victim.logits(engine, prompts);
 }
 
-View naive_view(const Setting& setting, std::size_t count) {
-    const Victim& victim = victim_of(setting);
-    WeakenedEngine naive(victim, {.activation_norm = base::parameters::largest_activation_norm});
-    query(victim, naive, count);
-    return naive.view();
+// Both attackers read the same messages, which are sent once per process.
+
+const View& naive_view(const Setting& setting) {
+    static const View view = [&] {
+        const Victim& victim = victim_of(setting);
+        WeakenedEngine naive(victim,
+                             {.activation_norm = base::parameters::largest_activation_norm});
+        query(victim, naive, queries_of(setting));
+        return naive.view();
+    }();
+    return view;
 }
 
 View product_view(const Victim& victim, std::size_t count) {
@@ -38,13 +44,15 @@ View product_view(const Victim& victim, std::size_t count) {
     query(victim, session.engine(), count);
     return session.view();
 }
-View paper_view(const Setting& setting, std::size_t count) {
-    return product_view(victim_of(setting), count);
+const View& paper_view(const Setting& setting) {
+    static const View view = product_view(victim_of(setting), queries_of(setting));
+    return view;
 }
-View hidden_view(const Setting& setting, std::size_t count) {
-    return product_view(hidden_victim_of(setting), count);
+const View& hidden_view(const Setting& setting) {
+    static const View view = product_view(hidden_victim_of(setting), queries_of(setting));
+    return view;
 }
-using Observe = View (*)(const Setting&, std::size_t);
+using Observe = const View& (*)(const Setting&);
 
 // ---- a linear layer: v_proj, whose output is the input of o_proj
 
@@ -62,8 +70,7 @@ MatrixXd values_in(const MatrixXd& mixed, const base::ModelConfig& config) {
 
 Outcome solve_linear(const Setting& setting, Observe observe) {
     const Victim& victim = victim_of(setting);
-    const std::size_t count = queries_of(setting);
-    const View view = observe(setting, count);
+    const View& view = observe(setting);
     const auto v_proj = victim.find("v_proj", 0);
     const MatrixXd X = columns_seen(view, v_proj.group);
     const MatrixXd Y =
@@ -71,7 +78,7 @@ Outcome solve_linear(const Setting& setting, Observe observe) {
     const MatrixXd found = least_squares(X.transpose(), Y.transpose()).transpose();
     const MatrixXd W_C = victim.charlies_part(v_proj);
     const MatrixXd W = victim.davids_part(v_proj) + W_C;
-    return {distance_up_to_factor(found, W, W_C), 0.01, count};
+    return {distance_up_to_factor(found, W, W_C), 0.01, queries_of(setting)};
 }
 
 // ---- a layer with a nonlinearity: silu(gate x) (up x), the input of down_proj
@@ -112,8 +119,7 @@ GatedRowFit::Row fit_row(const MatrixXd& gate_basis, const MatrixXd& up_basis, c
 
 Outcome solve_gated(const Setting& setting, Observe observe) {
     const Victim& victim = victim_of(setting);
-    const std::size_t count = queries_of(setting);
-    const View view = observe(setting, count);
+    const View& view = observe(setting);
     const auto gate = victim.find("gate_proj", 0), up = victim.find("up_proj", 0);
     const MatrixXd X = columns_seen(view, gate.group);
     const MatrixXd Y = columns_seen(view, victim.find("down_proj", 0).group);
@@ -133,7 +139,7 @@ Outcome solve_gated(const Setting& setting, Observe observe) {
         const double of_up = (row.up.transpose() - W_up.row(i)).norm() / C_up.row(i).norm();
         error += (of_gate + of_up) / static_cast<double>(2 * rows);
     }
-    return {error, 0.05, count};
+    return {error, 0.05, queries_of(setting)};
 }
 
 }  // namespace

@@ -30,12 +30,11 @@ public:
 
     void apply(base::GroupId group, base::MatrixView<const float> input,
                std::span<const base::MatrixView<float>> outputs) override {
-        for (std::size_t c = 0; c < input.rows(); ++c) {
-            for (std::size_t i = 0; i < outputs.size(); ++i) {
-                const Eigen::MatrixXf& W = matrices_[group][i];
-                const Eigen::Map<const Eigen::VectorXf> x(input.row(c).data(), W.cols());
-                Eigen::Map<Eigen::VectorXf>(outputs[i].row(c).data(), W.rows()).noalias() = W * x;
-            }
+        const auto columns = static_cast<Eigen::Index>(input.rows());
+        for (std::size_t i = 0; i < outputs.size(); ++i) {
+            const Eigen::MatrixXf& W = matrices_[group][i];
+            const Eigen::Map<const Eigen::MatrixXf> X(input.data(), W.cols(), columns);
+            Eigen::Map<Eigen::MatrixXf>(outputs[i].data(), W.rows(), columns).noalias() = W * X;
         }
     }
 

@@ -115,7 +115,7 @@ Outcome guess_prompts(const Victim& victim, const Setting& setting, const std::s
     SchedulerOptions options;
     options.kept_prompt_tenants = 2;
     Service service(victim, options);
-    const std::size_t prompts = setting.full ? 200 : 3;
+    const std::size_t prompts = setting.full ? 200 : 2;
     std::size_t tokens_wrong = 0, times_wrong = 0;
     for (std::size_t i = 0; i < prompts; ++i) {
         Ids asked = random_prompt(victim.config(), public_tokens, random);
@@ -163,7 +163,7 @@ Outcome count_evictions(const Victim& victim, const Setting& setting, const std:
     options.kept_prompt_tenants = 2;
     options.kept_prompt_bytes = options.kept_prompt_tenants * room * unit_of(victim);
     Service service(victim, options);
-    const std::size_t rounds = setting.full ? 100 : 8;
+    const std::size_t rounds = setting.full ? 100 : 4;
     std::size_t wrong = 0;
     for (std::size_t i = 0; i < rounds; ++i) {
         for (std::size_t own = 0; own < room; ++own) service.ask(attacker, own_prompt(own));

@@ -1,5 +1,8 @@
 #include "experiments/attacks/victim.hpp"
 
+#include <algorithm>
+#include <deque>
+
 #include "optimized/artifact/plan.hpp"
 #include "optimized/engines/quantised_columns.hpp"
 #include "optimized/graph/kv_cache.hpp"
@@ -111,6 +114,29 @@ std::vector<float> Victim::logits(graph::Engine& engine, const std::vector<Token
     graph_->forward(engine, workspace, graph::BatchEntry{cache, ids, graph::Logits::last_position},
                     logits);
     return logits;
+}
+
+std::vector<std::vector<float>> Victim::logits(
+    graph::Engine& engine, std::span<const std::vector<TokenId>> prompts) const {
+    constexpr std::size_t at_once = 50;
+    graph::Workspace workspace;
+    std::vector<float> logits;
+    std::vector<std::vector<float>> all;
+    while (all.size() < prompts.size()) {
+        const auto chunk =
+            prompts.subspan(all.size(), std::min(at_once, prompts.size() - all.size()));
+        std::deque<graph::KvCache> caches;
+        std::vector<graph::BatchEntry> batch;
+        for (const std::vector<TokenId>& ids : chunk) {
+            batch.push_back({caches.emplace_back(config()), ids, graph::Logits::last_position});
+        }
+        graph_->forward(engine, workspace, batch, logits);
+        const auto of_prompt = static_cast<std::ptrdiff_t>(logits.size() / chunk.size());
+        for (auto from = logits.begin(); from != logits.end(); from += of_prompt) {
+            all.emplace_back(from, from + of_prompt);
+        }
+    }
+    return all;
 }
 
 void TrueInputs::apply(base::GroupId group, base::MatrixView<const float> input,
@@ -232,9 +258,10 @@ std::vector<std::uint64_t> residues_of(std::span<const std::uint8_t> column, std
     for (std::size_t p = 0; p < h; ++p) {
         const std::uint64_t weight = crt_weight(p, h);
         for (std::size_t j = 0; j < n; ++j) {
-            residues[j] = (residues[j] + column[p * n + j] * weight % L) % L;
+            residues[j] += column[p * n + j] * weight;  // the sum stays below 2^58
         }
     }
+    for (std::uint64_t& residue : residues) residue %= L;
     return residues;
 }
 

@@ -83,6 +83,9 @@ public:
 
     /// Logits of the last position of `ids`, computed by `engine`.
     std::vector<float> logits(graph::Engine& engine, const std::vector<TokenId>& ids) const;
+    /// The same of each prompt, some dozens of which share each message.
+    std::vector<std::vector<float>> logits(graph::Engine& engine,
+                                           std::span<const std::vector<TokenId>> prompts) const;
 
 private:
     testing::TemporaryDirectory folder_;

@@ -8,10 +8,22 @@ namespace {
 using base::MatrixView;
 
 /// sum_j w[j] q[j] over Z.
-template <class W>
-std::int64_t product(std::span<const W> w, std::span<const std::int16_t> q) {
+std::int64_t product(std::span<const std::int16_t> w, std::span<const std::int16_t> q) {
     std::int64_t sum = 0;
     for (std::size_t j = 0; j < w.size(); ++j) sum += std::int64_t{w[j]} * q[j];
+    return sum;
+}
+
+/// The same. 128 products of 8 and 16 bits add up to less than 2^31, so that vectors can be used.
+std::int64_t product(std::span<const std::int8_t> w, std::span<const std::int16_t> q) {
+    constexpr std::size_t at_once = 128;
+    std::int64_t sum = 0;
+    for (std::size_t first = 0; first < w.size(); first += at_once) {
+        const std::size_t end = std::min(first + at_once, w.size());
+        std::int32_t part = 0;
+        for (std::size_t j = first; j < end; ++j) part += std::int32_t{w[j]} * q[j];
+        sum += part;
+    }
     return sum;
 }
 
