@@ -264,7 +264,7 @@ SERVED_BLOCKS = 2
 
 def write_short_model(folder):
     """The bundled model without its last four blocks: what is served takes a third of the time, and no test
-    asks for good text. Tests that come in between of an answer ask for 400 tokens."""
+    asks for good text. Tests that interrupt an answer ask for 250 tokens or more."""
     shutil.copytree(TINYSTORIES, folder)
     config = json.loads((TINYSTORIES / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps(config | {"num_hidden_layers": SERVED_BLOCKS}))

@@ -374,11 +374,11 @@ class ServeFaults(ServeTest):
             self.assertIn("refused", log)
 
     def test_SERVE_9_a_david_who_is_killed_is_replaced_within_an_answer(self):
-        expected = self.alone(PROMPT, 400)["text"]
+        expected = self.alone(PROMPT, 250)["text"]
         with self.david() as first, self.david() as second:
             with self.hybrid(first.endpoint, second.endpoint) as served:
                 with concurrent.futures.ThreadPoolExecutor(3) as pool:
-                    answers = [pool.submit(served.post, "text", order(stream=True, max_tokens=400))
+                    answers = [pool.submit(served.post, "text", order(stream=True, max_tokens=250))
                                for _ in range(3)]
                     served.wait_for(lambda: served.metric("generated_tokens_total") > 30)
                     first.process.kill()

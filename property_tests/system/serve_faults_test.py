@@ -98,19 +98,19 @@ class ServeHungDavid(ServeWithDavids, ServeTest):
     """A David whose process is stopped: his machine acknowledges everything."""
 
     def test_SERVE_13_the_next_one_goes_on_within_the_answer(self):
-        expected = self.alone(PROMPT, 400)["text"]
+        expected = self.alone(PROMPT, 250)["text"]
         with self.david() as first, self.david() as second, \
                 self.hybrid(first, second, more=("--david-timeout", "1", "--reopen", FOREVER)) as served, \
-                self.begun(served, max_tokens=400) as answer:
+                self.begun(served, max_tokens=250) as answer:
             first.hang()
             self.assertEqual(read_stream("text", answer.result()[2])["text"], expected)
             self.assertGreaterEqual(served.metric("sessions_total"), 2)
 
     def test_SERVE_13_without_another_one_health_says_so_while_the_answers_wait(self):
-        expected = self.alone(PROMPT, 400)["text"]
+        expected = self.alone(PROMPT, 250)["text"]
         with self.david() as david, \
                 self.hybrid(david, more=("--david-timeout", "1", "--reopen", FOREVER)) as served, \
-                self.begun(served, max_tokens=400) as answer:
+                self.begun(served, max_tokens=250) as answer:
             david.hang()
             served.wait_for(lambda: self.health(served)[0] == 503)
             self.assertFalse(answer.done())
@@ -153,13 +153,13 @@ class ServeInSharedMemory(ServeWithDavids, ServeTest):
         return LocalDavid(self.artifact / "david", self.folder / "david.socket")
 
     def test_SERVE_2_the_next_one_goes_on_whatever_carries_his_frames(self):
-        expected = self.alone(PROMPT, 400)["text"]
+        expected = self.alone(PROMPT, 250)["text"]
         with self.local() as local, self.david() as remote, \
                 self.hybrid(local, remote, more=("--reopen", FOREVER)) as served:
-            with self.begun(served, max_tokens=400) as answer:
+            with self.begun(served, max_tokens=250) as answer:
                 local.stop(signal.SIGKILL)
                 self.assertEqual(read_stream("text", answer.result()[2])["text"], expected)
-            with self.local(), self.begun(served, max_tokens=400) as answer:
+            with self.local(), self.begun(served, max_tokens=250) as answer:
                 remote.stop(signal.SIGKILL)
                 self.assertEqual(read_stream("text", answer.result()[2])["text"], expected)
                 self.assertEqual(self.health(served), (200, {"status": "ok"}))
