@@ -208,6 +208,7 @@ class AtATerminal(SystemTest):
         self.prompt()
         self.type("/help\n")
         self.until("/reset")
+        self.prompt()  # before it, Ctrl-D would be the terminal's, and be lost
         self.type("\x04")  # Ctrl-D
         self.assertEqual(self.program.wait(30), 0)
 
