@@ -1,14 +1,13 @@
 #include "optimized/serving/loop.hpp"
 
 #include <algorithm>
-#include <map>
+#include <chrono>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <utility>
 
-#include "optimized/base/error.hpp"
 #include "optimized/base/parallel.hpp"
-#include "optimized/grammar/grammar.hpp"
 #include "optimized/graph/generate.hpp"
 
 namespace slip::serving {
@@ -16,9 +15,6 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// From an attempt to open a session to the next: 0, then these.
-constexpr milliseconds first_pause{250};
-constexpr milliseconds longest_pause{8000};
 /// Between two looks at David and at the stock of masks while nothing runs.
 constexpr milliseconds idle_interval{500};
 
@@ -44,10 +40,13 @@ base::GroupId head_of(const base::ModelConfig& config) {
 Loop::Loop(Access::LanguageState& model, const SchedulerOptions& options)
     : model_(model),
       options_(checked(options)),
+      queue_(options_),
+      constraints_(model),
       sessions_(model),
       costs_(head_of(model.graph->config())),
       workspace_(base::available_threads()),
-      kept_(options.kept_prompt_bytes, options.kept_prompt_tenants) {
+      kept_(options.kept_prompt_bytes, options.kept_prompt_tenants),
+      calls_(options.reopen_limit) {
     publish();
 }
 
@@ -58,141 +57,56 @@ std::vector<Scheduler::Id> Loop::submit(std::vector<Submission> submissions) {
         if (each.request.sampling.guesses > 0) {
             throw BadInput("guesses: a scheduler makes none, because its messages are shared");
         }
-        if (each.request.grammar) read_vocabulary();
+        if (each.request.grammar) constraints_.prepare();
     }
-    const std::lock_guard lock(mutex_);
-    if (draining_) throw Overloaded("no further generations are taken: the scheduler drains");
-    require_quotas(submissions);
-    if (unended_.size() + submissions.size() > options_.live + options_.waiting) {
-        throw Overloaded(std::to_string(unended_.size()) +
-                         " generations are live or waiting already: expected at most " +
-                         std::to_string(options_.live + options_.waiting) + " with " +
-                         std::to_string(submissions.size()) + " more");
-    }
-    std::vector<Scheduler::Id> ids;
-    for (Submission& each : submissions) {
-        ids.push_back(next_id_++);
-        auto generation = std::make_shared<Generation>(ids.back(), std::move(each));
-        unended_.emplace(ids.back(), generation);
-        waiting_.push_back(std::move(generation));
-    }
-    attention_ = true;
-    changed_.notify_all();
-    return ids;
-}
-
-/// Throws Overloaded if more generations of a tenant would wait than may. mutex_ is held.
-void Loop::require_quotas(const std::vector<Submission>& submissions) const {
-    const std::size_t places = options_.live - (unended_.size() - waiting_.size());
-    std::map<std::string, std::size_t> waiting;
-    auto count = [&, at = std::size_t{0}](const std::string& tenant, bool is_new) mutable {
-        if (at++ < places) return;  // it is live in the next step
-        if (++waiting[tenant] <= options_.waiting_per_tenant || !is_new) return;
-        throw Overloaded("the tenant has " + std::to_string(options_.waiting_per_tenant) +
-                         " generations that wait already");
-    };
-    for (const auto& each : waiting_) count(each->request.tenant, false);
-    for (const Submission& each : submissions) count(each.request.tenant, true);
-}
-
-void Loop::cancel(Scheduler::Id generation) {
-    const std::lock_guard lock(mutex_);
-    const auto found = unended_.find(generation);
-    if (found == unended_.end()) return;
-    found->second->cancelled = true;
-    attention_ = true;
-    changed_.notify_all();
-}
-
-void Loop::drain() {
-    std::unique_lock lock(mutex_);
-    base::require(std::this_thread::get_id() != thread_,
-                  "Scheduler::drain: called by on_token or on_end, which it would wait for");
-    draining_ = true;
-    ended_.wait(lock, [&] { return unended_.empty(); });
-}
-
-void Loop::stop() {
-    const std::lock_guard lock(mutex_);
-    draining_ = stopping_ = true;
-    changed_.notify_all();
-}
-
-SchedulerStatistics Loop::statistics() const {
-    const std::lock_guard lock(mutex_);
-    SchedulerStatistics now = statistics_;
-    now.waiting = waiting_.size();
-    now.live = unended_.size() - waiting_.size();
-    return now;
+    return queue_.submit(std::move(submissions));
 }
 
 void Loop::publish() {
     const RunStatistics run = sessions_.statistics();
     const protocol::StockLevel stock = sessions_.stock();
-    const std::lock_guard lock(mutex_);
-    statistics_.run = run;
-    statistics_.masks_ready = stock.ready;
-    statistics_.masks_stocked = stock.full;
-    statistics_.sessions = sessions_.opened();
-    statistics_.serving = sessions_.runtime() != nullptr && !damage_;
-    statistics_.damaged = damage_ != nullptr;
+    queue_.record([&](SchedulerStatistics& now) {
+        now.run = run;
+        now.masks_ready = stock.ready;
+        now.masks_stocked = stock.full;
+        now.sessions = sessions_.opened();
+        now.serving = sessions_.runtime() != nullptr && !damage_;
+        now.damaged = damage_ != nullptr;
+    });
 }
 
 void Loop::run() {
-    {
-        const std::lock_guard lock(mutex_);
-        thread_ = std::this_thread::get_id();
-    }
+    queue_.serve_here();
     note_of_small_shares();
     while (wait_for_work()) {
         end_cancelled();
         admit();
         if (have_session() && !live_.empty()) step();
     }
-    end(all(), Reason::cancelled);
+    end(queue_.all(), Reason::cancelled);
 }
 
 /// Returns false if the loop is to end.
 bool Loop::wait_for_work() {
     const bool in_session = sessions_.runtime() != nullptr;
-    std::unique_lock lock(mutex_);
-    const auto asked = [&] { return attention_ || stopping_; };
     if (damage_ || (!in_session && !sessions_.can_reopen())) {
-        changed_.wait(lock, asked);
+        queue_.wait();
     } else if (!in_session) {
-        changed_.wait_until(lock, call_at_, asked);
+        queue_.wait_until(calls_.next());
     } else if (live_.empty()) {
-        watch_session(lock);
+        watch_session();
     }
-    attention_ = false;
-    return !stopping_;
+    return queue_.begin_round();
 }
 
 /// Waits, while nothing runs, until something is to be done. A David who ends the session is
 /// noticed, and the stock of masks is shown while it is filled.
-void Loop::watch_session(std::unique_lock<std::mutex>& lock) {
-    const auto wanted = [&] { return attention_ || stopping_ || !waiting_.empty(); };
-    if (!sessions_.needed()) return changed_.wait(lock, wanted);
-    while (!changed_.wait_for(lock, idle_interval, wanted)) {
-        lock.unlock();
-        const bool ended = sessions_.ended();
-        if (ended) {
-            lost("David ended the connection");
-        } else {
-            publish();
-        }
-        lock.lock();
-        if (ended) return;
+void Loop::watch_session() {
+    if (!sessions_.needed()) return queue_.wait_for_work();
+    while (!queue_.has_work_within(idle_interval)) {
+        if (sessions_.ended()) return lost("David ended the connection");
+        publish();
     }
-}
-
-/// Those that have not ended, the oldest first.
-Loop::Generations Loop::all() const {
-    const std::lock_guard lock(mutex_);
-    Generations generations;
-    generations.reserve(unended_.size());
-    for (const auto& [id, generation] : unended_) generations.push_back(generation);
-    return generations;
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -200,20 +114,15 @@ Loop::Generations Loop::all() const {
 // ---------------------------------------------------------------------------------------------
 
 void Loop::end_cancelled() {
-    Generations cancelled = all();
+    Generations cancelled = queue_.all();
     std::erase_if(cancelled, [](const auto& one) { return !one->cancelled; });
     end(cancelled, Reason::cancelled);
 }
 
 void Loop::admit() {
     while (live_.size() < options_.live) {
-        std::shared_ptr<Generation> next;
-        {
-            const std::lock_guard lock(mutex_);
-            if (waiting_.empty()) return;
-            next = std::move(waiting_.front());
-            waiting_.pop_front();
-        }
+        const std::shared_ptr<Generation> next = queue_.next();
+        if (!next) return;
         live_.push_back(next);
         next->waited_seconds = next->seconds_since_submission();
         try {
@@ -232,41 +141,7 @@ void Loop::begin(const std::shared_ptr<Generation>& generation) {
     borrow_beginning(*generation);
     generation->cache->reserve(generation->tokens.size());
     generation->sampler.emplace(generation->request.sampling, generation->tokens);
-    if (generation->request.grammar) constrain(*generation);
-}
-
-/// The bytes of all tokens, for grammars. By the thread of who brings the first one.
-void Loop::read_vocabulary() {
-    std::call_once(vocabulary_read_, [&] {
-        const importing::Tokenizer& tokenizer = model_.required_tokenizer();
-        std::vector<std::string> bytes(model_.graph->config().vocab_size);
-        const std::size_t known = std::min(bytes.size(), tokenizer.vocab_size());
-        for (std::size_t i = 0; i < known; ++i) {
-            const auto id = static_cast<TokenId>(i);
-            importing::TokenText token = tokenizer.token(id);
-            if (token.special) continue;
-            if (!strips_first_space_ && token.text.starts_with(' ')) {
-                strips_first_space_ = !tokenizer.decode(std::span(&id, 1)).starts_with(' ');
-            }
-            bytes[i] = std::move(token.text);
-        }
-        vocabulary_ = std::make_shared<const grammar::Vocabulary>(std::move(bytes));
-    });
-}
-
-/// SERVE-16.
-void Loop::constrain(Generation& generation) const {
-    const GenerationRequest& request = generation.request;
-    const base::ModelConfig& config = model_.graph->config();
-    std::vector<TokenId> ends = request.ends;
-    for (TokenId id = 0; std::cmp_less(id, config.vocab_size); ++id) {
-        if (config.ends_text(id)) ends.push_back(id);
-    }
-    // Where the prompt has no text, the new text is the beginning.
-    const bool first =
-        strips_first_space_ && model_.required_tokenizer().decode(request.prompt).empty();
-    generation.constraint.emplace(request.grammar->state()->program, vocabulary_, std::move(ends),
-                                  first);
+    if (generation->request.grammar) constraints_.constrain(*generation);
 }
 
 /// SERVE-4: of its own tenant alone.
@@ -277,8 +152,7 @@ void Loop::borrow_beginning(Generation& generation) {
     if (beginning.length == 0) return;
     generation.cache->begin_like(*beginning.cache, beginning.length);
     generation.receipt.cached_tokens = beginning.length;
-    const std::lock_guard lock(mutex_);
-    statistics_.cached_tokens += beginning.length;
+    queue_.record([&](SchedulerStatistics& now) { now.cached_tokens += beginning.length; });
 }
 
 /// The longest among what is kept and what other generations of the tenant have computed so far.
@@ -300,12 +174,7 @@ Beginning Loop::known_beginning(const Generation& generation) {
 }
 
 void Loop::end(const Generations& generations, Reason reason, const std::exception_ptr& error) {
-    {
-        const std::lock_guard lock(mutex_);
-        std::erase_if(waiting_, [&](const auto& one) {
-            return std::find(generations.begin(), generations.end(), one) != generations.end();
-        });
-    }
+    queue_.withdraw(generations);
     for (const auto& generation : generations) end(*generation, reason, error);
     std::erase_if(live_, [](const auto& one) { return one->ended; });
 }
@@ -322,10 +191,7 @@ void Loop::end(Generation& generation, Reason reason, std::exception_ptr error) 
     } catch (...) {  // its text may hold a prompt (THREAT-3)
         note("the end of a generation was told in vain");
     }
-    const std::lock_guard lock(mutex_);
-    ++statistics_.generations;
-    unended_.erase(generation.id);
-    if (unended_.empty()) ended_.notify_all();
+    queue_.erase(generation);
 }
 
 void Loop::note_of_small_shares() const {
@@ -363,8 +229,7 @@ void Loop::step() {
     costs_.begin(*sessions_.runtime(), std::move(sharers));
     std::vector<float> logits;
     if (!compute(parts, logits)) return;
-    without_session_.reset();
-    pause_ = milliseconds(0);
+    calls_.succeed();
     failed_step_ = false;
     count(parts);
     publish();
@@ -417,8 +282,7 @@ void Loop::count(const std::vector<Part>& parts) {
     for (const Part& part : parts) {
         if (part.of_prompt) of_prompts += part.tokens;
     }
-    const std::lock_guard lock(mutex_);
-    statistics_.prompt_tokens += of_prompts;
+    queue_.record([&](SchedulerStatistics& now) { now.prompt_tokens += of_prompts; });
 }
 
 void Loop::give_tokens(const std::vector<Part>& parts, const std::vector<float>& logits) {
@@ -501,8 +365,7 @@ bool Loop::choose(Generation& generation, std::span<const float> logits, TokenId
 void Loop::count_token(Generation& generation, TokenId id) {
     generation.tokens.push_back(id);
     ++generation.receipt.generated_tokens;
-    const std::lock_guard lock(mutex_);
-    ++statistics_.generated_tokens;
+    queue_.record([](SchedulerStatistics& now) { ++now.generated_tokens; });
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -516,15 +379,14 @@ bool Loop::have_session() {
         return false;
     }
     if (sessions_.runtime() != nullptr) return true;
-    const bool needed = !all().empty();
-    if (!needed) without_session_.reset();
-    if (needed && !without_session_) {
-        without_session_ = Clock::now();
-        call_at_ = *without_session_;
+    if (queue_.all().empty()) {
+        calls_.rest();
+    } else {
+        calls_.need(Clock::now());
     }
     if (!sessions_.can_reopen()) {
         give_up_if_too_late(loss_);
-    } else if (Clock::now() >= call_at_) {
+    } else if (calls_.is_due(Clock::now())) {
         try_to_open();
     }
     return sessions_.runtime() != nullptr;
@@ -536,10 +398,10 @@ void Loop::lost(const std::string& what) {
     sessions_.lose();
     if (sessions_.runtime() != nullptr) return;  // none is needed
     loss_ = what;
-    if (!without_session_) without_session_ = Clock::now();
+    calls_.lose(Clock::now());
     publish();
     note("the session was lost: " + what);
-    call_again_later();
+    calls_.call_again(Clock::now());
     give_up_if_too_late(what);
 }
 
@@ -555,10 +417,7 @@ void Loop::lost_to_a_wrong_reply(const std::vector<Part>& parts, const std::exce
             ++generation->receipt.repeated_steps;
         }
     }
-    {
-        const std::lock_guard lock(mutex_);
-        ++statistics_.rejects;
-    }
+    queue_.record([](SchedulerStatistics& now) { ++now.rejects; });
     const std::exception_ptr reject = std::current_exception();
     sessions_.lose();
     publish();
@@ -585,13 +444,13 @@ void Loop::try_to_open() {
         return;
     } catch (const Distrusted& error) {  // nobody is left for whom to wait
         if (std::exchange(loss_, error.what()) != error.what()) note("no David is left: " + loss_);
-        call_again_later();
+        calls_.call_again(Clock::now());
         give_up(std::current_exception());
         return;
     } catch (const std::exception& error) {
         loss_ = error.what();
     }
-    call_again_later();
+    calls_.call_again(Clock::now());
     give_up_if_too_late(loss_);
 }
 
@@ -608,28 +467,17 @@ void Loop::open_with_a_trusted_david() {
     }
 }
 
-/// At once after the first loss, then after pauses that grow until a step succeeds. The last call
-/// is at the limit.
-void Loop::call_again_later() {
-    call_at_ = Clock::now() + pause_;
-    pause_ = std::clamp(2 * pause_, first_pause, longest_pause);
-    if (!without_session_) return;
-    const auto limit = *without_session_ + options_.reopen_limit;
-    if (Clock::now() < limit) call_at_ = std::min(call_at_, limit);
-}
-
 void Loop::give_up_if_too_late(const std::string& what) {
-    if (!without_session_) return;
-    const bool late = Clock::now() - *without_session_ >= options_.reopen_limit;
-    if (!late && sessions_.can_reopen()) return;
-    const std::string limit = std::to_string(options_.reopen_limit.count());
+    if (!calls_.waits()) return;
+    if (!calls_.is_too_late(Clock::now()) && sessions_.can_reopen()) return;
+    const std::string limit = std::to_string(calls_.limit().count());
     give_up(std::make_exception_ptr(
         ProtocolError("the session was lost, and there is none after " + limit + " ms: " + what)));
 }
 
 void Loop::give_up(const std::exception_ptr& why) {
-    without_session_.reset();
-    end(all(), Reason::failed, why);
+    calls_.rest();
+    end(queue_.all(), Reason::failed, why);
 }
 
 void Loop::note(const std::string& text) const {
