@@ -111,6 +111,16 @@ struct CharlieGroup {
     }
     /// Of member i alone.
     base::ProductShape product(std::size_t i) const { return {members[i].shape.m, n, convolution}; }
+    /// The same group without what Charlie keeps of it.
+    base::GroupShape shape() const {
+        base::GroupShape result;
+        result.n = n;
+        result.convolution = convolution;
+        result.first_column = first_column;
+        result.width = width;
+        for (const CharlieMember& member : members) result.members.push_back(member.shape);
+        return result;
+    }
 };
 
 /// What Charlie's plan.json says of his half. The members' matrices are empty.

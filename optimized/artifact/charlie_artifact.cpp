@@ -1,239 +1,33 @@
-// Reading the two halves (MODEL-7). What is not exactly what split_checkpoint writes is refused.
-#include "optimized/artifact/artifact.hpp"
-
+// Charlie's half, the owner's integer model beside it, and whether David's half is of the same
+// split.
 #include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <cstring>
-#include <limits>
-#include <map>
-#include <nlohmann/json.hpp>
 #include <span>
 #include <string_view>
 
+#include "optimized/artifact/artifact.hpp"
 #include "optimized/artifact/digests.hpp"
 #include "optimized/artifact/hint_digests.hpp"
 #include "optimized/artifact/layout.hpp"
-#include "optimized/artifact/plan_json.hpp"
-#include "optimized/artifact/strategy.hpp"
+#include "optimized/artifact/reading.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
-#include "optimized/base/hidden_widths.hpp"
 #include "optimized/base/pages.hpp"
 #include "optimized/base/parameters.hpp"
 #include "optimized/import/cnn_json.hpp"
-#include "optimized/import/json.hpp"
 #include "optimized/kernels/registry.hpp"
-#include "optimized/masks/public_matrix.hpp"
 
 namespace slip::artifact {
 namespace {
 
 namespace parameters = base::parameters;
-using base::GroupShape;
 using base::read_file;
 using importing::DType;
-using importing::JsonObject;
 using importing::SafetensorsFile;
-using nlohmann::json;
-
-[[noreturn]] void fail(const std::filesystem::path& path, const std::string& what) {
-    throw BadInput(path.string() + ": " + what);
-}
-
-void require_text(JsonObject& object, const std::string& name, const std::string& expected) {
-    if (object.text(name) != expected) object.refuse(name, "\"" + expected + "\"");
-}
-
-/// PARAM-4.
-void require_version(JsonObject& object, const std::filesystem::path& path) {
-    constexpr std::size_t own = parameters::artifact_version;
-    const std::size_t found =
-        object.integer("version", 0, std::numeric_limits<std::uint32_t>::max());
-    if (found == own) return;
-    fail(path, "is of an artifact of version " + std::to_string(found) +
-                   "; this program reads version " + std::to_string(own) +
-                   ": split the model again with this version's 'slip split'");
-}
-
-/// The fields that both descriptions begin with. The version comes first: a file of another version
-/// may differ in everything else (PARAM-4).
-const parameters::ParameterSet* read_header(JsonObject& object, const char* format,
-                                            const std::filesystem::path& path) {
-    require_text(object, "format", format);
-    require_version(object, path);
-    const parameters::ParameterSet* const set = parameters::set_named(object.text("set"));
-    if (set == nullptr) object.refuse("set", "one of " + layout::names_of_sets());
-    return set;
-}
-
-/// 32 bytes in hexadecimal.
-layout::Sha256 digest_field(JsonObject& object, const std::string& name) {
-    const auto digest = layout::from_hex(object.text(name));
-    if (!digest) object.refuse(name, "64 lower-case hexadecimal digits");
-    return *digest;
-}
-
-/// DECO-10: strategies that choose at random have a seed, the others have none.
-Strategy strategy_field(JsonObject& object) {
-    const auto strategy = strategy_named(object.text("strategy"));
-    if (!strategy) object.refuse("strategy", "one of lsc, rcs, norm, random, fms");
-    if (uses_randomness(*strategy)) digest_field(object, "seed");
-    return *strategy;
-}
-
-/// A tensor's elements in place, after its type, shape and alignment have been checked.
-template <class T>
-const T* elements_of(const SafetensorsFile& file, const std::string& name, DType dtype,
-                     const std::vector<std::size_t>& shape) {
-    const importing::Tensor& tensor = file.tensor(name);
-    if (tensor.dtype != dtype || tensor.shape != shape) {
-        fail(file.path(), "tensor " + name + " does not have the type and shape that " +
-                              "the description beside it implies");
-    }
-    if (reinterpret_cast<std::uintptr_t>(tensor.bytes.data()) % alignof(T) != 0) {
-        fail(file.path(), "tensor " + name + " is not aligned to its type");
-    }
-    return reinterpret_cast<const T*>(tensor.bytes.data());
-}
-
-/// CNN-6: the convolution whose kernel matrix a group of rows x cols is, if it has one.
-std::optional<base::Convolution> read_convolution(JsonObject& group, std::size_t rows,
-                                                  std::size_t cols) {
-    if (!group.has("convolution")) return std::nullopt;
-    JsonObject object = group.object("convolution");
-    const auto size = [&](const char* name) {
-        return object.integer(name, 1, parameters::largest_extent);
-    };
-    const base::Convolution shape{
-        .H = size("height"),
-        .W = size("width"),
-        .C = size("channels"),
-        .kH = size("kernel_height"),
-        .kW = size("kernel_width"),
-        .N = rows,
-        .stride = size("stride"),
-        .padding = object.integer("padding", 0, parameters::largest_extent)};
-    object.refuse_unknown_fields();
-    if (!base::within_limits(shape)) {
-        group.refuse("convolution",
-                     "a window that fits the image, and at most 2^20 entries of "
-                     "an image, a patch and an output (PARAM-3)");
-    }
-    if (shape.patch() != cols) group.refuse("convolution", "patches as long as the matrix is wide");
-    return shape;
-}
-
-// --- David ---------------------------------------------------------------------------------------
-
-/// David must not be handed Charlie's half, not even in a folder beside his own files.
-void refuse_charlies_files(const std::filesystem::path& directory) {
-    for (const char* name : {layout::charlie_folder, layout::charlie_weights,
-                             layout::charlie_description, layout::check_secret, layout::masks}) {
-        if (std::filesystem::exists(directory / name)) {
-            fail(directory, std::string("holds Charlie's artifact (") + name +
-                                "); David must be given his own folder only");
-        }
-    }
-}
-
-/// David's weight file, once the folder is known to be his alone.
-SafetensorsFile open_david_weights(const std::filesystem::path& directory) {
-    refuse_charlies_files(directory);
-    return SafetensorsFile(directory / layout::david_weights);
-}
-
-/// HIDE-1: U of a width, from its seed, laid out as products read it.
-kernels::PlanarMatrix public_rows(const DavidManifest& manifest, std::size_t width) {
-    const parameters::ParameterSet& set = *manifest.set;
-    const std::size_t rows = set.public_rows();
-    const auto planes = masks::public_rows_by_plane(set, manifest.seed, width);
-    std::vector<kernels::WeightMatrix> matrices;
-    for (std::size_t p = 0; p < set.planes; ++p) {
-        matrices.emplace_back(planes.data() + p * rows * width, rows, width);
-    }
-    kernels::PlanarMatrix result(std::move(matrices));
-    result.prepare();  // the bytes go
-    return result;
-}
-
-/// Plane p of the A of a group, least magnitudes modulo its prime.
-kernels::WeightMatrix plane_of_a(const SafetensorsFile& file, const std::string& name,
-                                 const std::int8_t* planes, std::size_t p,
-                                 const base::ProductShape& shape) {
-    const std::size_t size = shape.rows * shape.n;
-    const std::span<const std::int8_t> own(planes + p * size, size);
-    const int largest = parameters::primes[p] / 2;
-    const auto [least, most] = std::ranges::minmax(own);
-    if (least < -largest || most > largest) {
-        fail(file.path(), "tensor " + name + ", plane " + std::to_string(p) +
-                              ": expected integers of magnitude at most " +
-                              std::to_string(largest));
-    }
-    return {own.data(), shape.rows, shape.n};
-}
-
-/// HIDE-1: [A ; U] of every group; those of one width share U.
-kernels::OffloadedWeights hidden_groups(const SafetensorsFile& file,
-                                        const DavidManifest& manifest) {
-    const std::size_t h = manifest.set->planes;
-    std::map<std::size_t, kernels::PlanarMatrix> common;
-    kernels::OffloadedWeights groups;
-    for (std::size_t g = 0; g < manifest.groups.size(); ++g) {
-        const std::string name = layout::group_tensor(g);
-        const base::ProductShape& shape = manifest.groups[g];
-        const auto* data =
-            elements_of<std::int8_t>(file, name, DType::i8, {h, shape.rows, shape.n});
-        std::vector<kernels::WeightMatrix> planes;
-        for (std::size_t p = 0; p < h; ++p) {
-            planes.push_back(plane_of_a(file, name, data, p, shape));
-        }
-        if (!common.contains(shape.n)) common[shape.n] = public_rows(manifest, shape.n);
-        groups.emplace_back(kernels::PlanarMatrix(std::move(planes)), common[shape.n]);
-    }
-    return groups;
-}
-
-// --- Charlie -------------------------------------------------------------------------------------
-
-Attention attention_field(JsonObject& object) {
-    const auto order = attention_named(object.text("attention"));
-    if (!order) object.refuse("attention", "\"fused\" or \"paper\"");
-    return *order;
-}
-
-/// Without the tensors.
-CharlieMember read_member(const json& value, std::size_t n, const CharlieDescription& of,
-                          const std::filesystem::path& path, const std::string& where) {
-    JsonObject object(value, path, where);
-    CharlieMember member;
-    member.shape.tensor = object.text("tensor");
-    member.shape.layer_type = object.text("layer_type");
-    if (!object.field("block").is_null()) {
-        member.shape.block = object.integer("block", 0, parameters::largest_group_count);
-    }
-    const std::size_t m = object.integer("m", 1, parameters::largest_extent);
-    if (!of.set->hides_weights) {
-        member.rank = object.integer("rank", 0, largest_rank(of.strategy, m, n));
-    }
-    member.shape.m = member.shape.tensor_rows = m;
-    if (object.has("first_row")) {
-        member.shape.tensor_rows = object.integer("tensor_rows", m + 1, parameters::largest_extent);
-        member.shape.first_row = object.integer("first_row", 0, member.shape.tensor_rows - m);
-    }
-    object.refuse_unknown_fields();
-    return member;
-}
-
-GroupShape shape_of(const CharlieGroup& group) {
-    GroupShape shape;
-    shape.n = group.n;
-    shape.convolution = group.convolution;
-    shape.first_column = group.first_column;
-    shape.width = group.width;
-    for (const CharlieMember& member : group.members) shape.members.push_back(member.shape);
-    return shape;
-}
+using reading::elements_of;
+using reading::fail;
 
 void require_factors(const CharlieMember& member, const SafetensorsFile& file) {
     const std::string name = member.shape.name();
@@ -256,7 +50,7 @@ void require_factors(const CharlieMember& member, const SafetensorsFile& file) {
 /// Finds the tensors of a member of a group.
 void attach(CharlieMember& member, const CharlieGroup& group, bool is_hidden,
             const SafetensorsFile& file) {
-    const std::string name = shape_of(group).name(member.shape);
+    const std::string name = group.shape().name(member.shape);
     const std::size_t m = member.shape.m;
     const std::size_t k = member.rank;
     const std::size_t n = group.n;
@@ -274,46 +68,6 @@ void attach(CharlieMember& member, const CharlieGroup& group, bool is_hidden,
         }
     }
     if (!is_hidden) require_factors(member, file);
-}
-
-/// HIDE-7: where a part of matrices lies in them.
-void read_part(JsonObject& object, CharlieGroup& group) {
-    if (!object.has("width")) return;
-    group.width = object.integer("width", group.n + 1, parameters::largest_extent);
-    group.first_column = object.integer("first_column", 0, group.width - group.n);
-}
-
-/// ENC-3, or the norm of the width (HIDE-2).
-std::int32_t norm_field(JsonObject& object, const parameters::ParameterSet& set, std::size_t n) {
-    std::size_t least = parameters::smallest_activation_norm;
-    std::size_t most = parameters::largest_activation_norm;
-    if (set.hides_weights) {
-        if (n > base::widest_hidden) object.refuse("n", "at most 6144 columns of a hidden matrix");
-        least = most = static_cast<std::size_t>(base::hidden_width(n).norm);
-    }
-    return static_cast<std::int32_t>(object.integer("activation_norm", least, most));
-}
-
-CharlieGroup read_group(const json& value, const CharlieDescription& of,
-                        const std::filesystem::path& path, const std::string& where) {
-    JsonObject object(value, path, where);
-    CharlieGroup group;
-    group.n = object.integer("n", 1, parameters::largest_extent);
-    group.activation_norm = norm_field(object, *of.set, group.n);
-    if (of.set->hides_weights) read_part(object, group);
-    for (const json& element : object.array("members")) {
-        const std::string place = where + ".members[" + std::to_string(group.members.size()) + "]";
-        group.members.push_back(read_member(element, group.n, of, path, place));
-    }
-    if (group.members.empty()) object.refuse("members", "at least one member");
-    if (!of.set->hides_weights) {
-        group.convolution = read_convolution(object, group.product().rows, group.n);
-    }
-    if (group.convolution && group.members.size() != 1) {
-        object.refuse("members", "the kernel matrix alone");
-    }
-    object.refuse_unknown_fields();
-    return group;
 }
 
 /// INTEG-2: the tensor of a group, with every byte below the prime of its plane.
@@ -409,121 +163,6 @@ std::span<const std::uint8_t> bytes_in(const SafetensorsFile& file, const std::s
 CharlieDescription read_description(const std::filesystem::path& path) {
     return parse_charlie_description(read_file(path), path);
 }
-
-/// The ranks must be those that the plan gives.
-void require_planned_ranks(const Plan& plan, Strategy strategy,
-                           const std::vector<CharlieGroup>& groups,
-                           const std::filesystem::path& path) {
-    std::vector<GroupShape> shapes;
-    shapes.reserve(groups.size());
-    for (const CharlieGroup& group : groups) shapes.push_back(shape_of(group));
-    std::vector<std::string> notes;  // were given when the model was split
-    const auto ranks = ranks_of(plan, shapes, strategy, notes);
-    for (std::size_t g = 0; g < groups.size(); ++g) {
-        for (std::size_t i = 0; i < groups[g].members.size(); ++i) {
-            if (groups[g].members[i].rank != ranks[g][i]) {
-                fail(path, "the rank of " + groups[g].members[i].shape.tensor +
-                               " is not the one that its plan gives");
-            }
-        }
-    }
-}
-
-}  // namespace
-
-DavidManifest parse_david_manifest(std::string_view text, const std::filesystem::path& origin) {
-    const json value = importing::parse_json(text, origin);
-    JsonObject object(value, origin, "manifest");
-    DavidManifest manifest;
-    manifest.set = read_header(object, layout::david_format, origin);
-    manifest.digest = digest_field(object, "sha256");
-    if (manifest.set->hides_weights) manifest.seed = digest_field(object, "seed");
-    for (const json& element : object.array("groups")) {
-        const std::string where = "groups[" + std::to_string(manifest.groups.size()) + "]";
-        JsonObject group(element, origin, where);
-        base::ProductShape& shape = manifest.groups.emplace_back();
-        shape.rows = group.integer("rows", 1, parameters::largest_extent);
-        shape.n = group.integer("cols", 1, parameters::largest_extent);
-        if (!manifest.set->hides_weights) {
-            shape.convolution = read_convolution(group, shape.rows, shape.n);
-        } else if (shape.n > base::widest_hidden) {
-            group.refuse("cols", "at most 6144 columns of a hidden matrix");
-        }
-        group.refuse_unknown_fields();
-    }
-    object.refuse_unknown_fields();
-    if (manifest.groups.empty() || manifest.groups.size() > parameters::largest_group_count) {
-        object.refuse("groups", "1 to 2^16 groups");
-    }
-    return manifest;
-}
-
-DavidArtifact::DavidArtifact(const std::filesystem::path& directory)
-    : file_(open_david_weights(directory)) {
-    const std::filesystem::path manifest = directory / layout::david_description;
-    manifest_ = parse_david_manifest(read_file(manifest), manifest);
-    if (layout::sha256(file_.bytes()) != manifest_.digest) {
-        fail(file_.path(), "does not have the SHA-256 that " + manifest.string() + " states");
-    }
-    const auto& shapes = manifest_.groups;
-    if (file_.tensors().size() != shapes.size()) {
-        fail(file_.path(), "holds other tensors than the groups of " + manifest.string());
-    }
-    if (set().hides_weights) {
-        groups_ = hidden_groups(file_, manifest_);
-        return;
-    }
-    for (std::size_t g = 0; g < shapes.size(); ++g) {
-        const std::string name = layout::group_tensor(g);
-        const auto& [rows, cols, convolution] = shapes[g];
-        const auto* data = elements_of<std::int8_t>(file_, name, DType::i8, {rows, cols});
-        const base::MatrixView<const std::int8_t> weights(data, rows, cols);
-        const auto elements = weights.elements();
-        if (std::find(elements.begin(), elements.end(), -128) != elements.end()) {
-            fail(file_.path(), "tensor " + name +
-                                   " holds -128, expected weights of magnitude at most " +
-                                   std::to_string(parameters::largest_weight));
-        }
-        groups_.push_back(convolution ? kernels::GroupWeights(weights, *convolution)
-                                      : kernels::GroupWeights(weights));
-    }
-}
-
-kernels::OffloadedWeights DavidArtifact::weights() const { return groups_; }
-
-std::vector<std::int8_t> DavidArtifact::public_rows(std::size_t width) const {
-    return masks::public_rows_by_plane(set(), public_seed(), width);
-}
-
-CharlieDescription parse_charlie_description(std::string_view text,
-                                             const std::filesystem::path& origin) {
-    const json value = importing::parse_json(text, origin);
-    JsonObject object(value, origin, "description");
-    CharlieDescription description;
-    description.set = read_header(object, layout::charlie_format, origin);
-    if (object.has("attention")) description.attention = attention_field(object);
-    if (!description.set->hides_weights) {
-        description.strategy = strategy_field(object);
-        object.integer("t", parameters::residual_shift, parameters::residual_shift);
-        description.plan = plan_from_json(object.array("plan"), origin);
-    }
-    description.david_digest = digest_field(object, "david_sha256");
-    std::vector<CharlieGroup>& groups = description.groups;
-    for (const json& element : object.array("groups")) {
-        const std::string where = "groups[" + std::to_string(groups.size()) + "]";
-        groups.push_back(read_group(element, description, origin, where));
-    }
-    object.refuse_unknown_fields();
-    if (groups.empty() || groups.size() > parameters::largest_group_count) {
-        object.refuse("groups", "1 to 2^16 groups");
-    }
-    if (!description.set->hides_weights) {
-        require_planned_ranks(description.plan, description.strategy, groups, origin);
-    }
-    return description;
-}
-
-namespace {
 
 /// The folder, before anything in it is opened.
 std::filesystem::path examined(std::filesystem::path folder, Readers readers) {

@@ -1,0 +1,163 @@
+// David's half.
+#include <algorithm>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string_view>
+
+#include "optimized/artifact/artifact.hpp"
+#include "optimized/artifact/layout.hpp"
+#include "optimized/artifact/reading.hpp"
+#include "optimized/base/files.hpp"
+#include "optimized/base/hidden_widths.hpp"
+#include "optimized/base/parameters.hpp"
+#include "optimized/import/json.hpp"
+#include "optimized/masks/public_matrix.hpp"
+
+namespace slip::artifact {
+namespace {
+
+namespace parameters = base::parameters;
+using base::read_file;
+using importing::DType;
+using importing::JsonObject;
+using importing::SafetensorsFile;
+using nlohmann::json;
+using reading::elements_of;
+using reading::fail;
+
+/// David must not be handed Charlie's half, not even in a folder beside his own files.
+void refuse_charlies_files(const std::filesystem::path& directory) {
+    for (const char* name : {layout::charlie_folder, layout::charlie_weights,
+                             layout::charlie_description, layout::check_secret, layout::masks}) {
+        if (std::filesystem::exists(directory / name)) {
+            fail(directory, std::string("holds Charlie's artifact (") + name +
+                                "); David must be given his own folder only");
+        }
+    }
+}
+
+/// David's weight file, once the folder is known to be his alone.
+SafetensorsFile open_david_weights(const std::filesystem::path& directory) {
+    refuse_charlies_files(directory);
+    return SafetensorsFile(directory / layout::david_weights);
+}
+
+/// HIDE-1: U of a width, from its seed, laid out as products read it.
+kernels::PlanarMatrix public_rows(const DavidManifest& manifest, std::size_t width) {
+    const parameters::ParameterSet& set = *manifest.set;
+    const std::size_t rows = set.public_rows();
+    const auto planes = masks::public_rows_by_plane(set, manifest.seed, width);
+    std::vector<kernels::WeightMatrix> matrices;
+    for (std::size_t p = 0; p < set.planes; ++p) {
+        matrices.emplace_back(planes.data() + p * rows * width, rows, width);
+    }
+    kernels::PlanarMatrix result(std::move(matrices));
+    result.prepare();  // the bytes go
+    return result;
+}
+
+/// Plane p of the A of a group, least magnitudes modulo its prime.
+kernels::WeightMatrix plane_of_a(const SafetensorsFile& file, const std::string& name,
+                                 const std::int8_t* planes, std::size_t p,
+                                 const base::ProductShape& shape) {
+    const std::size_t size = shape.rows * shape.n;
+    const std::span<const std::int8_t> own(planes + p * size, size);
+    const int largest = parameters::primes[p] / 2;
+    const auto [least, most] = std::ranges::minmax(own);
+    if (least < -largest || most > largest) {
+        fail(file.path(), "tensor " + name + ", plane " + std::to_string(p) +
+                              ": expected integers of magnitude at most " +
+                              std::to_string(largest));
+    }
+    return {own.data(), shape.rows, shape.n};
+}
+
+/// HIDE-1: [A ; U] of every group; those of one width share U.
+kernels::OffloadedWeights hidden_groups(const SafetensorsFile& file,
+                                        const DavidManifest& manifest) {
+    const std::size_t h = manifest.set->planes;
+    std::map<std::size_t, kernels::PlanarMatrix> common;
+    kernels::OffloadedWeights groups;
+    for (std::size_t g = 0; g < manifest.groups.size(); ++g) {
+        const std::string name = layout::group_tensor(g);
+        const base::ProductShape& shape = manifest.groups[g];
+        const auto* data =
+            elements_of<std::int8_t>(file, name, DType::i8, {h, shape.rows, shape.n});
+        std::vector<kernels::WeightMatrix> planes;
+        for (std::size_t p = 0; p < h; ++p) {
+            planes.push_back(plane_of_a(file, name, data, p, shape));
+        }
+        if (!common.contains(shape.n)) common[shape.n] = public_rows(manifest, shape.n);
+        groups.emplace_back(kernels::PlanarMatrix(std::move(planes)), common[shape.n]);
+    }
+    return groups;
+}
+
+}  // namespace
+
+DavidManifest parse_david_manifest(std::string_view text, const std::filesystem::path& origin) {
+    const json value = importing::parse_json(text, origin);
+    JsonObject object(value, origin, "manifest");
+    DavidManifest manifest;
+    manifest.set = reading::header(object, layout::david_format, origin);
+    manifest.digest = reading::digest_field(object, "sha256");
+    if (manifest.set->hides_weights) manifest.seed = reading::digest_field(object, "seed");
+    for (const json& element : object.array("groups")) {
+        const std::string where = "groups[" + std::to_string(manifest.groups.size()) + "]";
+        JsonObject group(element, origin, where);
+        base::ProductShape& shape = manifest.groups.emplace_back();
+        shape.rows = group.integer("rows", 1, parameters::largest_extent);
+        shape.n = group.integer("cols", 1, parameters::largest_extent);
+        if (!manifest.set->hides_weights) {
+            shape.convolution = reading::convolution(group, shape.rows, shape.n);
+        } else if (shape.n > base::widest_hidden) {
+            group.refuse("cols", "at most 6144 columns of a hidden matrix");
+        }
+        group.refuse_unknown_fields();
+    }
+    object.refuse_unknown_fields();
+    if (manifest.groups.empty() || manifest.groups.size() > parameters::largest_group_count) {
+        object.refuse("groups", "1 to 2^16 groups");
+    }
+    return manifest;
+}
+
+DavidArtifact::DavidArtifact(const std::filesystem::path& directory)
+    : file_(open_david_weights(directory)) {
+    const std::filesystem::path manifest = directory / layout::david_description;
+    manifest_ = parse_david_manifest(read_file(manifest), manifest);
+    if (layout::sha256(file_.bytes()) != manifest_.digest) {
+        fail(file_.path(), "does not have the SHA-256 that " + manifest.string() + " states");
+    }
+    const auto& shapes = manifest_.groups;
+    if (file_.tensors().size() != shapes.size()) {
+        fail(file_.path(), "holds other tensors than the groups of " + manifest.string());
+    }
+    if (set().hides_weights) {
+        groups_ = hidden_groups(file_, manifest_);
+        return;
+    }
+    for (std::size_t g = 0; g < shapes.size(); ++g) {
+        const std::string name = layout::group_tensor(g);
+        const auto& [rows, cols, convolution] = shapes[g];
+        const auto* data = elements_of<std::int8_t>(file_, name, DType::i8, {rows, cols});
+        const base::MatrixView<const std::int8_t> weights(data, rows, cols);
+        const auto elements = weights.elements();
+        if (std::find(elements.begin(), elements.end(), -128) != elements.end()) {
+            fail(file_.path(), "tensor " + name +
+                                   " holds -128, expected weights of magnitude at most " +
+                                   std::to_string(parameters::largest_weight));
+        }
+        groups_.push_back(convolution ? kernels::GroupWeights(weights, *convolution)
+                                      : kernels::GroupWeights(weights));
+    }
+}
+
+kernels::OffloadedWeights DavidArtifact::weights() const { return groups_; }
+
+std::vector<std::int8_t> DavidArtifact::public_rows(std::size_t width) const {
+    return masks::public_rows_by_plane(set(), public_seed(), width);
+}
+
+}  // namespace slip::artifact
