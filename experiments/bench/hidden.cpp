@@ -49,16 +49,6 @@ void apply_all(graph::Engine& engine, std::vector<Columns>& columns) {
     for (base::GroupId g = 0; g < columns.size(); ++g) columns[g].apply(engine, g);
 }
 
-/// h (1 + ell/M), the groups weighted by what they multiply.
-double davids_factor(const WholeModel& whole) {
-    double davids = 0, models = 0;
-    for (std::size_t g = 0; g < whole.charlie.groups().size(); ++g) {
-        davids += static_cast<double>(whole.charlie.davids_product(g).multiplications());
-        models += static_cast<double>(whole.charlie.groups()[g].product().multiplications());
-    }
-    return static_cast<double>(whole.charlie.set().planes) * davids / models;
-}
-
 /// Another transport, and this thread's processor time in it: here that of a David in this process,
 /// all he does, and of the copies between him and Charlie.
 class TimedTransport : public Transport {

@@ -64,9 +64,10 @@ constexpr std::array wanted_figures = {
     Wanted{"decode_in_process_1536", true, 0.88},
     Wanted{"decode_tls_1536", true, 0.75},
     Wanted{"attention_read", true, 0.6},
-    Wanted{"batch8_over_batch1", true, 3.0},
-    Wanted{"batch8_over_unprotected", true, 0.40},
-    Wanted{"first_token", false, 4.5},
+    Wanted{"batch8_bound", true, 0.70},
+    Wanted{"batch8_bound_shm", true, 0.80},
+    Wanted{"first_token_bound", true, 0.80},
+    Wanted{"davids_share", true, 0.85},
     Wanted{"endpoint_over_library", true, 0.97},
 };
 

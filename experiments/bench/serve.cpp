@@ -29,7 +29,8 @@ void report_as(const std::string& name, const Times& times, Report& report) {
 }
 
 /// From a full stock to a full one, so that every mask that was spent has been replaced in the
-/// time.
+/// time. Lattice masks come in blocks that outlast a repetition: measure_masks() has their steady
+/// state.
 class SteadyState {
 public:
     SteadyState(const WholeModel& whole, const ServeLengths& lengths)
@@ -62,8 +63,11 @@ private:
 class ServeContest {
 public:
     explicit ServeContest(WholeModel& whole)
-        : lengths_(whole),
-          bound_(whole),  // forks, so it comes first
+        : whole_(whole),
+          lengths_(whole),
+          bound_(bound_of(whole)),  // forks, so it comes first
+          products_(whole, together),
+          products_of_half_(whole, together / 2),
           link_(whole.server->connect()),
           memory_(whole.server->connect_in_memory()),
           engine_(protected_by(whole, *link_, lengths_.masks())),
@@ -72,10 +76,13 @@ public:
           hybrid_(whole, engine_, lengths_),
           local_(whole, in_memory_, lengths_),
           http_(whole, open_, lengths_),
-          steady_(whole, lengths_) {}
+          steady_(whole.charlie.set().lattice ? nullptr
+                                              : std::make_unique<SteadyState>(whole, lengths_)) {}
 
     void repeat() {
-        bound_.measure();
+        if (bound_) bound_->measure();
+        davids_.push_back(mean_seconds([&] { products_.multiply(); }));
+        davids_twice_.push_back(2 * mean_seconds([&] { products_of_half_.multiply(); }));
         unprotected_.alone.push_back(open_.decode(1));
         with_stock([&] { protected_.alone.push_back(hybrid_.decode(1)); });
         unprotected_.company.push_back(open_.decode(together));
@@ -86,7 +93,7 @@ public:
         unprotected_.first.push_back(open_.first_token());
         with_stock([&] { protected_.first.push_back(hybrid_.first_token()); });
         with_stock([&] { beside_.first.push_back(local_.first_token()); });
-        steady_.run();
+        if (steady_) steady_->run();
     }
 
     Report report() const {
@@ -99,8 +106,10 @@ public:
             report.rows.push_back({name, token, 1 / token, "tokens/s"});
         };
         row("8 streams over HTTP, unprotected int8", over_http_);
-        row("8 generations, masks made meanwhile", steady_.seconds_per_token());
-        bound_.report_in(report);
+        if (steady_) row("8 generations, masks made meanwhile", steady_->seconds_per_token());
+        if (bound_) bound_->report_in(report);
+        row("David's products alone, per token of 8", per_token(davids_));
+        row("the same in two batches of 4", per_token(davids_twice_));
         const auto figure = [&](const char* name, const auto& a, const auto& b) {
             report.figures.push_back({name, median_ratio(a, b)});
         };
@@ -108,11 +117,30 @@ public:
         figure("batch8_over_batch1_shm", beside_.alone, beside_.company);
         figure("batch8_over_unprotected", unprotected_.company, protected_.company);
         figure("first_token", protected_.first, unprotected_.first);
+        const double factor = davids_factor(whole_);
+        const auto of_bound = [&](const char* name, const auto& a, const auto& b) {
+            report.figures.push_back({name, factor * median_ratio(a, b)});
+        };
+        of_bound("batch8_bound", unprotected_.company, protected_.company);
+        of_bound("batch8_bound_shm", unprotected_.company, beside_.company);
+        of_bound("first_token_bound", unprotected_.first, protected_.first);
+        figure("davids_share", per_token(davids_), protected_.company);
+        figure("davids_share_shm", per_token(davids_), beside_.company);
+        figure("two_batches", protected_.company, per_token(davids_twice_));
+        figure("two_batches_shm", beside_.company, per_token(davids_twice_));
         figure("endpoint_over_library", unprotected_.company, over_http_);
         return report;
     }
 
 private:
+    static std::unique_ptr<ServeBound> bound_of(WholeModel& whole) {
+        if (whole.charlie.set().hides_weights) return nullptr;  // Charlie works otherwise
+        return std::make_unique<ServeBound>(whole);
+    }
+    static std::vector<double> per_token(std::vector<double> of_a_step) {
+        for (double& seconds : of_a_step) seconds /= static_cast<double>(together);
+        return of_a_step;
+    }
     /// All begin alike: with a full stock, and nothing under way.
     template <class Work>
     void with_stock(const Work& work) {
@@ -122,15 +150,17 @@ private:
         work();
     }
 
+    const WholeModel& whole_;
     const ServeLengths lengths_;
-    ServeBound bound_;
+    const std::unique_ptr<ServeBound> bound_;  // of the paper's split
+    DavidsProducts products_, products_of_half_;
     const std::unique_ptr<Transport> link_, memory_;
     engines::HybridEngine engine_, in_memory_;
     ServeContestant open_, hybrid_, local_;
     HttpContestant http_;
-    SteadyState steady_;
+    const std::unique_ptr<SteadyState> steady_;  // of uniform masks
     Times unprotected_, protected_, beside_;
-    std::vector<double> over_http_;
+    std::vector<double> over_http_, davids_, davids_twice_;
 };
 
 }  // namespace

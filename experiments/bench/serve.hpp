@@ -19,13 +19,21 @@ std::string serve_processors(const WholeModel& whole);
 ///   batch8_over_batch1       tokens per second of 8 generations over those of one, hybrid;
 ///   batch8_over_batch1_shm   the same in shared memory;
 ///   batch8_over_unprotected  the same 8, hybrid over Int8Engine;
-///   batch8_bound             what that could be at most: ServeBound;
-///   first_token              seconds from a prompt of 128 tokens to its first token, hybrid over
+///   batch8_in_turn           what that could be at most if Charlie and David take turns:
+///   ServeBound
+///                            (the paper's split alone);
+///   batch8_bound, _shm       batch8_over_unprotected, times h (1 + ell/M): 1 is what David's
+///                            products allow if they cost what their multiplications do;
+///   davids_share, _shm       of the time of a token, 8 generations, what David's products take
+///   alone; first_token              seconds from a prompt of 512 tokens to its first token, hybrid
+///   over
 ///                            Int8Engine;
+///   first_token_bound        h (1 + ell/M) over that;
 ///   endpoint_over_library    tokens per second of 8 streams over HTTP, as clients see them, over
 ///                            those of the scheduler, Int8Engine: masks that are made meanwhile
 ///                            would disturb one more than the other.
-/// Rows only: 8 generations in the steady state, while Charlie replaces the masks that they spend.
+/// Rows only, of uniform masks: 8 generations in the steady state, while Charlie replaces the masks
+/// that they spend.
 /// `tell` is told how far the measurement is.
 Report measure_serve(WholeModel& whole, const std::function<void(const std::string&)>& tell);
 

@@ -1,6 +1,8 @@
 // What a step of eight columns costs at least where Charlie and David take turns.
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -9,7 +11,27 @@
 
 namespace slip::bench {
 
-/// Parts of a step of eight generations, each measured by itself and with nothing around it:
+/// David's products of so many columns, in this thread: the values do not matter, since no
+/// kernel's time depends on them.
+class DavidsProducts {
+public:
+    /// The model outlives the object.
+    DavidsProducts(const WholeModel& whole, std::size_t columns);
+    /// Of every group once.
+    void multiply();
+
+private:
+    const kernels::OffloadedWeights& weights_;
+    const std::size_t residues_;  // of an entry, in all columns
+    const std::size_t planes_;
+    std::vector<std::uint8_t> x_, y_;
+};
+
+/// The mean of a few calls, in seconds: one repetition.
+double mean_seconds(const std::function<void()>& work);
+
+/// Of the paper's split: parts of a step of eight generations, each measured by itself and with
+/// nothing around it:
 ///   step      all of it, unprotected;
 ///   rest      of this, what is no product: attention, norms, the next tokens' logits;
 ///   products  David's: residues mod p times the packed weights;
@@ -26,7 +48,7 @@ public:
 
     /// One repetition.
     void measure();
-    /// Rows of all parts, and the figure batch8_bound.
+    /// Rows of all parts, and the figure batch8_in_turn.
     void report_in(Report& report) const;
 
 private:

@@ -16,15 +16,16 @@ namespace slip::bench {
 namespace {
 
 constexpr std::size_t most_decoded = 16;
-constexpr std::size_t longest_prompt = 128;
+constexpr std::size_t longest_prompt = 512;
 /// Beyond what is spent: a group whose masks are used up is refilled beside the last token.
 constexpr std::size_t spare_masks = 8;
 
-/// An engine that somebody else owns.
+/// An engine that somebody else owns. A step of it that fails is not tried again.
 class Borrowed : public api::Runtime {
 public:
     explicit Borrowed(graph::Engine& engine) : engine_(engine) {}
     graph::Engine& engine() override { return engine_; }
+    bool has_session() const override { return true; }
 
 private:
     graph::Engine& engine_;
@@ -135,12 +136,13 @@ double ServeContestant::decode(std::size_t generations) {
     for (std::size_t i = 0; i < generations; ++i) {
         GenerationRequest request{prompt_of(whole_, 1), {}, {}};
         request.sampling.max_tokens = lengths_.tokens;
-        scheduler_.submit(std::move(request),
-                          [&meter, i](TokenId, auto) {
-                              meter.token(i);
-                              return true;
-                          },
-                          {});
+        scheduler_.submit(
+            std::move(request),
+            [&meter, i](TokenId, auto) {
+                meter.token(i);
+                return true;
+            },
+            on_end());
     }
     settle(generations);
     return meter.seconds_per_token(lengths_.tokens);
@@ -151,12 +153,13 @@ double ServeContestant::first_token() {
     request.sampling.max_tokens = 1;
     const Clock::time_point start = Clock::now();
     Clock::time_point came = start;
-    scheduler_.submit(std::move(request),
-                      [&came](TokenId, auto) {
-                          came = Clock::now();
-                          return true;
-                      },
-                      {});
+    scheduler_.submit(
+        std::move(request),
+        [&came](TokenId, auto) {
+            came = Clock::now();
+            return true;
+        },
+        on_end());
     settle(1);
     base::require(came > start, "no first token came");
     return std::chrono::duration<double>(came - start).count();
@@ -167,6 +170,15 @@ void ServeContestant::settle(std::size_t generations) {
     for (expected_ += generations; scheduler_.statistics().generations < expected_;) {
         std::this_thread::sleep_for(between);
     }
+    const std::lock_guard lock(mutex_);
+    if (failure_) std::rethrow_exception(failure_);
+}
+
+Scheduler::OnEnd ServeContestant::on_end() {
+    return [this](const GenerationEnd& end) {
+        const std::lock_guard lock(mutex_);
+        if (end.error) failure_ = end.error;
+    };
 }
 
 }  // namespace slip::bench

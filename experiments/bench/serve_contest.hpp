@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -48,7 +49,7 @@ private:
 };
 
 /// One engine behind a scheduler. Every function returns when the engine is at rest, and throws
-/// InternalError if a generation has not given all its tokens.
+/// what a generation failed with, and InternalError if one has not given all its tokens.
 class ServeContestant {
 public:
     /// Neither the model nor the engine is used by others meanwhile; both outlive the object.
@@ -64,10 +65,14 @@ public:
     void settle(std::size_t generations);
 
 private:
+    Scheduler::OnEnd on_end();
+
     const WholeModel& whole_;
     const ServeLengths lengths_;
-    Scheduler scheduler_;
+    std::mutex mutex_;
+    std::exception_ptr failure_;  // mutex_ guards it
     std::uint64_t expected_ = 0;
+    Scheduler scheduler_;  // uses the others
 };
 
 }  // namespace slip::bench

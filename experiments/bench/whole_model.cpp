@@ -139,6 +139,15 @@ protocol::SessionOptions with_masks(const WholeModel& whole, std::size_t count) 
     return session;
 }
 
+double davids_factor(const WholeModel& whole) {
+    double davids = 0, models = 0;
+    for (std::size_t g = 0; g < whole.charlie.groups().size(); ++g) {
+        davids += static_cast<double>(whole.charlie.davids_product(g).multiplications());
+        models += static_cast<double>(whole.charlie.groups()[g].product().multiplications());
+    }
+    return static_cast<double>(whole.charlie.set().planes) * davids / models;
+}
+
 Sequences::Sequences(const WholeModel& whole, std::size_t count)
     : graph_(*whole.transformer), caches_(count, graph::KvCache(whole.transformer->config())) {}
 

@@ -75,6 +75,10 @@ protocol::SessionOptions with_masks(const WholeModel& whole, std::size_t count);
 std::unique_ptr<protocol::LatticeStock> stock_of(const artifact::CharlieArtifact& charlie,
                                                  const protocol::LatticeOptions& options);
 
+/// h (1 + ell/M), the groups weighted by what they multiply: David's multiplications over the
+/// model's.
+double davids_factor(const WholeModel& whole);
+
 /// Sequences that take steps through a model together.
 class Sequences {
 public:

@@ -176,10 +176,14 @@ class Bench(Deployment):
         self.assertGreater(figures["columns_per_token_quoting"], 0.9)
 
     def test_every_figure_of_serving_is_there(self):
-        _, figures = self.bench("serve", "--artifact", self.artifact, "--model",
-                                self.folder / "model", "--tokens", "4", "--repetitions", "2")
+        self.assert_figures_of_serving(self.artifact, ["batch8_in_turn"])
+
+    def assert_figures_of_serving(self, artifact, more=()):
+        _, figures = self.bench("serve", "--artifact", artifact, "--model", self.folder / "model",
+                                "--tokens", "4", "--repetitions", "2")
         for name in ["batch8_over_batch1", "batch8_over_batch1_shm", "batch8_over_unprotected",
-                     "batch8_bound", "first_token", "endpoint_over_library"]:
+                     "batch8_bound", "batch8_bound_shm", "davids_share", "davids_share_shm", "two_batches",
+                     "two_batches_shm", "first_token", "first_token_bound", "endpoint_over_library", *more]:
             self.assertGreater(figures[name], 0, name)
 
     def assert_chart(self, plot, rows):
@@ -214,13 +218,14 @@ class LatticeBench(Bench):
     of_block, of_head, of_token = LATTICE_BLOCK, LATTICE_HEAD, LATTICE_TOKEN
 
     def test_CONV_4_the_wrong_kind_of_split_is_named(self):
+        result = run("slip-bench", "hidden", "--artifact", self.artifact, "--model", self.folder / "model")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("expected a hidden split", result.stderr)
+
+    def test_every_figure_of_serving_a_hidden_split_is_there(self):
         hidden = self.folder / "hidden"
         self.slip("split", "--model", self.folder / "model", "--out", hidden)
-        for command, artifact, expected in [("serve", hidden, "the paper's split"),
-                                            ("hidden", self.artifact, "a hidden split")]:
-            result = run("slip-bench", command, "--artifact", artifact, "--model", self.folder / "model")
-            self.assertEqual(result.returncode, 2)
-            self.assertIn(f"expected {expected}", result.stderr)
+        self.assert_figures_of_serving(hidden)
 
     def test_MODEL_6_what_a_token_costs_larger_models(self):
         rows = json.loads(run("slip-bench", "shapes", "--json").stdout)
