@@ -5,7 +5,8 @@ compared, as it stands in the code: all general registers, vectors, masks, flags
 its operands are loaded, it is executed, and all of them are stored. rsp, and the registers of a memory
 operand, point into that memory. The model executes the same on unknowns (masks, or everything, on
 numbers where it needs them); the state then stands for the unknowns. Jumps, calls and returns are
-not compared, the conditions that decide them are."""
+not compared, the conditions that decide them are. A processor without AVX-512 executes what code
+of other backends consists of, on 16 vectors of 32 bytes and no masks."""
 
 import ctypes
 import functools
@@ -29,8 +30,10 @@ NOT_COMPARED = re.compile(r"j\w+|call|ret|nop|endbr64")
 # Whether a misaligned address faults depends on the processor and on the model: tried.
 ALIGNED = re.compile(r"^v?mov(dqa|ap|nt)|^[^v].*\bXMMWORD PTR")
 FLOATING = re.compile(r"v?(cvt|u?comis|round|sqrt|(add|sub|mul|div)[ps][sd])")
-NEEDS = ["avx2", "avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512vbmi", "avx512_vnni",
-         "avx512_vbmi2", "aes", "vaes"]
+NEEDS = {"avx2", "aes"}
+WIDE_NEEDS = NEEDS | {"avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512vbmi", "avx512_vnni",
+                      "avx512_vbmi2", "vaes"}
+WIDE = re.compile(r"\bzmm\d|\bk[0-7]\b")  # in the instructions of WRONG
 VECTORS, MASKS = 32, 8
 MASK_AT, GENERAL_AT, FLAGS_AT, STATE = 2048, 2112, 2240, 2304  # of a state, behind its vectors
 ROOM = 1024  # bytes of memory, behind the state
@@ -68,10 +71,10 @@ WRONG = [
 ]
 
 
-def processor_has_all():
+@functools.cache
+def flags_of_processor():
     with open("/proc/cpuinfo") as file:
-        flags = next((line for line in file if line.startswith("flags")), "").split()
-    return all(need in flags for need in NEEDS)
+        return set(next((line for line in file if line.startswith("flags")), "").split())
 
 
 # --- which instructions --------------------------------------------------------------------------
@@ -109,10 +112,12 @@ def one_of_each(raws):
 
 # --- the processor -------------------------------------------------------------------------------
 
-def assemble(texts, folder):
-    """A library whose `enter(case)` loads `state`, executes the instruction and stores the state."""
-    vectors = [(f"zmm{v}", f".Lstate+{64 * v}") for v in range(VECTORS)]
-    masks = [(f"k{k}", f".Lstate+{MASK_AT + 8 * k}") for k in range(MASKS)]
+def assemble(texts, folder, wide):
+    """A library whose `enter(case)` loads `state`, executes the instruction and stores the state.
+    `wide`: with AVX-512; else the state has places that are neither loaded nor stored."""
+    move, kind, count = ("vmovdqu64", "zmm", VECTORS) if wide else ("vmovdqu", "ymm", VECTORS // 2)
+    vectors = [(f"{kind}{v}", f".Lstate+{64 * v}") for v in range(count)]
+    masks = [(f"k{k}", f".Lstate+{MASK_AT + 8 * k}") for k in range(MASKS if wide else 0)]
     general = [(r, f".Lstate+{GENERAL_AT + 8 * k}") for k, r in enumerate(GENERAL)]
     kept = ["rbx", "rbp", "r12", "r13", "r14", "r15"]
     lines = [".intel_syntax noprefix", ".data", ".balign 64", ".globl state, memory, cases, enter",
@@ -121,13 +126,13 @@ def assemble(texts, folder):
              f".zero {MARGIN}", ".balign 64", "memory:", ".Lmemory:", f".zero {ROOM + MARGIN}",
              ".text", "enter:", *(f"push {r}" for r in kept),
              "mov [rip+.Lcase], rdi", "mov [rip+.Lstack], rsp",
-             *(f"vmovdqu64 {v}, [rip+{at}]" for v, at in vectors),
+             *(f"{move} {v}, [rip+{at}]" for v, at in vectors),
              *(f"kmovq {k}, [rip+{at}]" for k, at in masks),
              f"push qword ptr [rip+.Lstate+{FLAGS_AT}]", "popfq",
              *(f"mov {r}, [rip+{at}]" for r, at in general), "jmp [rip+.Lcase]",
              ".Lleave:", *(f"mov [rip+{at}], {r}" for r, at in general), "mov rsp, [rip+.Lstack]",
              "pushfq", f"pop qword ptr [rip+.Lstate+{FLAGS_AT}]",
-             *(f"vmovdqu64 [rip+{at}], {v}" for v, at in vectors),
+             *(f"{move} [rip+{at}], {v}" for v, at in vectors),
              *(f"kmovq [rip+{at}], {k}" for k, at in masks),
              "vzeroupper", *(f"pop {r}" for r in reversed(kept)), "ret"]
     for i, text in enumerate(texts):
@@ -137,15 +142,17 @@ def assemble(texts, folder):
     source, library = folder / "cases.s", folder / "cases.so"
     source.write_text("\n".join(lines) + "\n")
     subprocess.run(["gcc", "-shared", "-o", library, source], check=True)
-    return Processor(ctypes.CDLL(str(library)), len(texts))
+    return Processor(ctypes.CDLL(str(library)), len(texts), wide)
 
 
 class Processor:
-    def __init__(self, library, count):
+    def __init__(self, library, count, wide):
         def at(name):
             return ctypes.addressof(ctypes.c_char.in_dll(library, name))
         self.state, self.memory, self.enter = at("state"), at("memory"), library.enter
         self.cases = list((ctypes.c_uint64 * count).in_dll(library, "cases"))
+        self.stored = range(WORDS) if wide else {  # places of words
+            *(8 * v + k for v in range(VECTORS // 2) for k in range(4)), *range(GENERAL_AT // 8, WORDS)}
 
     def execute(self, case, before):
         """The state and the memory after the instruction."""
@@ -435,7 +442,8 @@ def differences(processor, number, case, text):
         flags = found[FLAGS_AT // 8]
         found[FLAGS_AT // 8] = words[FLAGS_AT // 8]
         yield from (f"{text}: {names.get(at, f'word {at}')} is {a:#x}, the model says {b:#x}"
-                    for at, (a, b) in enumerate(zip(found, expected)) if a != b)
+                    for at, (a, b) in enumerate(zip(found, expected))
+                    if a != b and at in processor.stored)
         bits = [flags >> bit & 1 for bit in FLAG_BITS.values()]
         yield from (f"{text}: condition '{code}' differs" for code, v in conditions.items()
                     if v != CONDITIONS[code](*bits))
@@ -443,18 +451,24 @@ def differences(processor, number, case, text):
             yield f"{text}: the direction flag is set"
 
 
-def check(raws, folder, jobs):
-    """(instructions compared, instructions not compared, differences found), in `jobs` processes."""
-    texts = list(one_of_each(raws).values())
-    if not processor_has_all():
-        return 0, texts, []
-    pairs = [(text, text) for text in texts] + WRONG
-    processor = assemble([text for text, _ in pairs], folder)
+def check(raws, narrow, folder, jobs):
+    """(instructions compared, instructions not compared, differences found), in `jobs` processes.
+    `narrow`: those of `raws` that code without AVX-512 consists of."""
+    wide = WIDE_NEEDS <= flags_of_processor()
+    everything = one_of_each(raws)
+    forms = everything if wide else one_of_each(narrow) if NEEDS <= flags_of_processor() else {}
+    texts = list(forms.values())
+    untested = [everything[form] for form in set(everything) - set(forms)]
+    if not texts:
+        return 0, untested, []
+    pairs = [(text, text) for text in texts] + [
+        wrong for wrong in WRONG if wide or not WIDE.search(" ".join(wrong))]
+    processor = assemble([text for text, _ in pairs], folder, wide)
     parts = pool.results([lambda first=first: compared(processor, pairs, range(first, len(pairs), jobs))
                           for first in range(jobs)], jobs)
     found = [difference for part in parts
              for difference in (["a comparison was not carried out"] if part is None else part)]
-    return len(texts), [], found
+    return len(texts), untested, found
 
 
 def compared(processor, pairs, numbers):
