@@ -1,73 +1,28 @@
-"""What the tests of slip/slip.h share: libslip.so through ctypes, and its types."""
+"""What the tests of slip/slip.h share: libslip.so through the types of python/slip.py."""
 
 import contextlib
 import ctypes
 import re
+import sys
 import threading
 import unittest
 
-from slip_system import BUILD
+from slip_system import BUILD, ROOT
+
+sys.path.insert(0, str(ROOT / "python"))
+import slip  # noqa: E402
+from slip import ON_TOKEN, REPORT, SamplingOptions  # noqa: E402
 
 LIBRARY = BUILD / "libslip.so"
-OK, BAD_INPUT, PROTOCOL, INTEGRITY, INTERNAL, MEMORY, HANDLE, BUSY, SMALL = range(9)
+OK, BAD_INPUT, PROTOCOL, INTEGRITY, INTERNAL, MEMORY, HANDLE, BUSY, SMALL, OVERLOADED, STOPPED = range(11)
 STATUSES = ["OK", "BAD_INPUT", "PROTOCOL_ERROR", "INTEGRITY_ERROR", "INTERNAL_ERROR", "OUT_OF_MEMORY",
-            "INVALID_HANDLE", "BUSY", "BUFFER_TOO_SMALL"]
-ON_TOKEN = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_int32,
-                            ctypes.POINTER(ctypes.c_float), ctypes.c_size_t)
-REPORT = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p)
+            "INVALID_HANDLE", "BUSY", "BUFFER_TOO_SMALL", "OVERLOADED", "STOPPED"]
 TOKENS = 16
-
-
-class CharlieOptions(ctypes.Structure):
-    _fields_ = [("masks_ready", ctypes.c_size_t), ("timeout_ms", ctypes.c_uint32),
-                ("patience_ms", ctypes.c_uint32), ("note", REPORT), ("note_context", ctypes.c_void_p),
-                ("seal", ctypes.c_char_p)]
-
-
-class DavidOptions(ctypes.Structure):
-    _fields_ = [("threads", ctypes.c_size_t), ("max_sessions", ctypes.c_size_t),
-                ("timeout_ms", ctypes.c_uint32), ("patience_ms", ctypes.c_uint32)]
-
-
-class Sampling(ctypes.Structure):
-    _fields_ = [("max_tokens", ctypes.c_size_t), ("temperature", ctypes.c_double),
-                ("seed", ctypes.c_uint64)]
 
 
 def sanitized():
     settings = (BUILD / "CMakeCache.txt").read_text()
     return re.search(r"^SLIP_SANITIZE:\w+=(.+)$", settings, re.MULTILINE)
-
-
-def load():
-    """libslip.so with the types of its functions, which ctypes would otherwise take for ints."""
-    library = ctypes.CDLL(str(LIBRARY))
-    size, pointer, text = ctypes.c_size_t, ctypes.c_void_p, ctypes.c_char_p
-    both = [pointer, pointer]
-    for name, types in {
-            "open_checkpoint": [text, *both], "open_unsplit": [text, text, *both],
-            "open_charlie_in_process": [text, pointer, *both],
-            "open_charlie_tls": [text, text, text, pointer, *both],
-            "open_charlie_fd": [text, ctypes.c_int, ctypes.c_int, pointer, *both],
-            "free_language_model": [pointer], "free_image_classifier": [pointer],
-            "vocabulary_size": [pointer, pointer], "max_positions": [pointer, pointer],
-            "encode_prompt": [pointer, text, size, pointer, size, pointer],
-            "encode": [pointer, text, size, pointer, size, pointer],
-            "decode": [pointer, pointer, size, pointer, size, pointer, size, pointer],
-            "generate": [pointer, pointer, size, pointer, ON_TOKEN, pointer, pointer, pointer],
-            "forward": [pointer, pointer, size, pointer],
-            "image_size": [pointer, pointer], "class_count": [pointer, pointer],
-            "classify": [pointer, pointer, size, pointer],
-            "open_david": [text, pointer, pointer], "free_david": [pointer],
-            "serve_fd": [pointer, ctypes.c_int, ctypes.c_int],
-            "open_server": [pointer, text, text, REPORT, pointer, pointer],
-            "server_port": [pointer, pointer], "run_server": [pointer], "stop_server": [pointer],
-            "free_server": [pointer]}.items():
-        function = getattr(library, f"slip_{name}")
-        function.argtypes, function.restype = types, ctypes.c_int
-    for name in ("last_error", "library_version"):
-        getattr(library, f"slip_{name}").restype = text
-    return library
 
 
 def library_is_loadable(case):
@@ -83,7 +38,7 @@ class Library:
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.library = load()
+        cls.library = slip.load(LIBRARY)
         cls.tls, cls.artifact = cls.folder / "tls", cls.folder / "artifact"
         cls.slip(cls(), "keys", "--out", cls.tls)
 
@@ -126,7 +81,7 @@ class Library:
 
         ids, count = (ctypes.c_int32 * tokens)(), ctypes.c_size_t()
         self.call(expected, "generate", model, (ctypes.c_int32 * len(prompt))(*prompt), len(prompt),
-                  ctypes.byref(Sampling(tokens, 0, 0)), ON_TOKEN(see), None, ids,
+                  ctypes.byref(SamplingOptions(max_tokens=tokens)), ON_TOKEN(see), None, ids,
                   ctypes.byref(count), says=says)
         if expected == OK:
             self.assertEqual(ids[:count.value], seen)

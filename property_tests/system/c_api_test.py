@@ -1,15 +1,15 @@
 """slip/slip.h from another language: libslip.so through ctypes, against the programs."""
 
 import ctypes
+import hashlib
 import json
 import re
 import socket
 import threading
 import unittest
 
-from c_api_library import (BAD_INPUT, BUSY, HANDLE, INTEGRITY, OK, ON_TOKEN, PROTOCOL, SMALL, STATUSES,
-                           TOKENS, CharlieOptions, DavidOptions, Library, Sampling,
-                           library_is_loadable)
+from c_api_library import (BAD_INPUT, BUSY, HANDLE, INTEGRITY, OK, PROTOCOL, SMALL, STATUSES, STOPPED, TOKENS,
+                           Library, library_is_loadable, slip)
 from cnn_test import write_images, write_network
 from slip_system import ROOT, TINYSTORIES, David, SystemTest, write_checkpoint
 
@@ -46,8 +46,8 @@ class SameResults(Library, SystemTest):
         self.assert_same(self.open("charlie_in_process", self.artifact, None), *flags)
 
     def test_LIN_4_charlie_and_david_over_tls(self):
-        with self.served(options=ctypes.byref(DavidOptions(threads=2))) as endpoint:
-            options = CharlieOptions(masks_ready=128)
+        with self.served(options=ctypes.byref(slip.DavidOptions(threads=2))) as endpoint:
+            options = slip.CharlieOptions(masks_ready=128)
             model = self.open("charlie_tls", self.artifact, endpoint, self.tls / "charlie",
                               ctypes.byref(options))
             self.assert_same(model, "--artifact", self.artifact, "--engine", "unsplit")
@@ -81,8 +81,11 @@ class Calls(Library, SystemTest):
 
     def test_the_statuses_and_the_version_are_the_header_s(self):
         header = (ROOT / "include/slip/slip.h").read_text()
-        self.assertEqual(re.findall(r"^ +SLIP_(\w+) = (\d+)", header, re.MULTILINE),
+        declared = re.findall(r"^ +SLIP_(\w+) = (\d+)", header, re.MULTILINE)
+        self.assertEqual(declared[:len(STATUSES)],
                          [(name, str(number)) for number, name in enumerate(STATUSES)])
+        self.assertEqual([name.removeprefix("END_").lower() for name, _ in declared[len(STATUSES):]],
+                         [name.removeprefix("end_") for name in slip.Generation.REASONS])
         version = re.search(r'#define SLIP_VERSION "(.*)"',
                             (ROOT / "include/slip/version.h").read_text())[1]
         self.assertEqual(self.library.slip_library_version().decode(), version)
@@ -192,8 +195,8 @@ class Calls(Library, SystemTest):
 
     def test_arguments_that_are_null_or_too_small_or_out_of_range(self):
         model, count = self.open("unsplit", self.artifact, None), ctypes.c_size_t()
-        ids, sampling = (ctypes.c_int32 * 1)(1), Sampling(2, 0, 0)
-        no_callback = ON_TOKEN(0)
+        ids, sampling = (ctypes.c_int32 * 1)(1), slip.SamplingOptions(max_tokens=2)
+        no_callback = slip.ON_TOKEN(0)
         self.call(BAD_INPUT, "generate", model, ids, 1, None, no_callback, None, None,
                   ctypes.byref(count), says=["options is NULL"])
         self.call(BAD_INPUT, "generate", model, None, 1, ctypes.byref(sampling), no_callback, None,
@@ -237,6 +240,35 @@ class Calls(Library, SystemTest):
         self.call(BAD_INPUT, "classify", model, pixels, 2**62, logits, says=["image_count"])
         self.call(OK, "free_image_classifier", model)
         self.call(HANDLE, "free_image_classifier", model)
+
+    def test_MODEL_13_a_split_is_the_program_s_and_may_be_stopped(self):
+        seen, notes = [], []
+
+        def progress(_, told):
+            seen.append((told.contents.finished, told.contents.matrices))
+            return 1
+
+        out = self.folder / "by-library"
+        on_progress, note = slip.ON_PROGRESS(progress), slip.REPORT(lambda _, line: notes.append(line))
+        options = slip.SplitOptions(rank=3, on_progress=on_progress, note=note)
+        self.call(OK, "split", self.model, out, ctypes.byref(options))
+        self.assertEqual(seen[-1][0], seen[-1][1])
+        self.assertEqual(notes, [b"lm_head is tied to model.embed_tokens: David holds the quantised "
+                                 b"embedding"])
+        own, program = (slip_digest(folder / "david") for folder in (out, self.artifact))
+        self.assertEqual(own, program)
+        self.call(BAD_INPUT, "split", self.model, out, ctypes.byref(options), says=[out])
+        stopped = self.folder / "stopped"
+        options.on_progress = slip.ON_PROGRESS(lambda _, told: 0)
+        self.call(STOPPED, "split", self.model, stopped, ctypes.byref(options), says=["stopped"])
+        self.assertFalse(stopped.exists())
+        options = slip.SplitOptions(rank=3, plan=b"plan.json")
+        self.call(BAD_INPUT, "split", self.model, stopped, ctypes.byref(options), says=["plan and rank"])
+
+
+def slip_digest(folder):
+    """Of all files of a folder."""
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in folder.iterdir()}
 
 
 if __name__ == "__main__":

@@ -67,6 +67,17 @@ class Embedding(Outside):
             for word in [str(ROOT), str(BUILD), "-Werror", "-Wconversion"]:
                 self.assertNotIn(word, path.read_text(), path)
 
+    @unittest.skipUnless(shutil.which("pkg-config"), "pkg-config is not installed")
+    def test_a_program_in_c_is_built_by_pkg_config(self):
+        folder = self.prefix / "lib/pkgconfig"
+        source, program = self.folder / "version.c", self.folder / "version"
+        source.write_text("#include <slip/slip.h>\n#include <string.h>\n"
+                          "int main(void) { return strcmp(slip_library_version(), SLIP_VERSION); }\n")
+        flags = self.command("pkg-config", f"--with-path={folder}", "--cflags", "--libs", "slip").split()
+        self.command(setting("CMAKE_CXX_COMPILER"), "-x", "c", "-std=c99", source, *flags, "-o", program,
+                     f"-Wl,-rpath,{self.prefix}/lib")
+        self.command(program)
+
     def test_LIN_4_the_example_generates_what_the_program_generates(self):
         prompt, tokens = "Once upon a time", 12
         artifact = self.folder / "artifact"

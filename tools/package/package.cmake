@@ -6,7 +6,7 @@
 include(GNUInstallDirs)
 
 set(objects "")
-foreach(room serving grammar api engines net graph protocol split artifact import gpu masks kernels base)
+foreach(room c_api serving grammar api engines net graph protocol split artifact import gpu masks kernels base)
   list(APPEND objects $<TARGET_OBJECTS:slip_${room}>)
 endforeach()
 set(needed OpenSSL::SSL OpenSSL::Crypto Threads::Threads)
@@ -61,5 +61,8 @@ install(EXPORT slip-targets NAMESPACE slip:: DESTINATION ${package_folder} COMPO
 install(FILES ${CMAKE_CURRENT_LIST_DIR}/slip-config.cmake
   ${PROJECT_BINARY_DIR}/slip-config-version.cmake
   DESTINATION ${package_folder} COMPONENT library)
+file(RELATIVE_PATH slip_prefix_from_pc ${CMAKE_INSTALL_FULL_LIBDIR}/pkgconfig ${CMAKE_INSTALL_PREFIX})
+configure_file(${CMAKE_CURRENT_LIST_DIR}/slip.pc.in ${PROJECT_BINARY_DIR}/slip.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/slip.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT library)
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/slip
   DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT library)

@@ -1,0 +1,221 @@
+"""python/slip.py: what it gives is what the programs give, and its wheel is all that a user needs."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import threading
+import unittest
+import zipfile
+
+from c_api_library import LIBRARY, library_is_loadable, slip
+from cnn_test import write_images, write_network
+from slip_system import ROOT, TINYSTORIES, Outside, SystemTest, write_checkpoint
+
+PROMPT = "Once upon a time"
+
+
+class Python:
+    """With the build's library."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        os.environ["SLIP_LIBRARY"] = str(LIBRARY)
+
+    def program(self, *flags):
+        out = self.slip("generate", "--model", TINYSTORIES, "--engine", "float", "--prompt", PROMPT,
+                        "--max-tokens", "30", "--json", *flags).stdout
+        return json.loads(out)
+
+
+@library_is_loadable
+class LanguageModels(Python, SystemTest):
+    def setUp(self):
+        self.model = slip.LanguageModel.checkpoint(TINYSTORIES)
+        self.addCleanup(self.model.close)
+        self.prompt = self.model.encode(PROMPT)
+
+    def test_text_and_ids_are_the_program_s(self):
+        expected = self.program()
+        self.assertEqual(self.prompt, expected["prompt_ids"])
+        self.assertEqual(self.model.generate(self.prompt, 30), expected["ids"])
+        self.assertEqual(self.model.decode(expected["ids"], self.prompt), expected["text"])
+        pieces = []
+        self.assertEqual(self.model.complete(PROMPT, 30, on_text=pieces.append), expected["text"])
+        self.assertEqual("".join(pieces), expected["text"])
+        word = expected["text"].split()[4]
+        self.assertEqual(self.model.complete(PROMPT, 30, stop=[word]), self.program("--stop", word)["text"])
+        self.assertEqual(self.model.generate(self.prompt, 30, temperature=1.2, seed=9, top_k=4),
+                         self.program("--temperature", "1.2", "--seed", "9", "--top-k", "4")["ids"])
+
+    def test_buffers_grow(self):
+        text = PROMPT * 40
+        self.assertEqual(self.model.decode(self.model.encode(text, prompt=False)).strip(), text)
+        long = self.model.encode_chat([{"role": "user", "content": text}] * 9, "mistral")[0]
+        self.assertGreater(len(long), 1024)
+
+    def test_logits_of_forward_choose_what_generate_chooses(self):
+        rows = self.model.forward(self.prompt)
+        self.assertEqual((len(rows), len(rows[0])), (len(self.prompt), self.model.vocabulary_size))
+        self.assertEqual([rows[-1].index(max(rows[-1]))], self.model.generate(self.prompt, 1))
+
+    def test_what_a_callback_raises_ends_the_call_and_reaches_the_caller(self):
+        seen = []
+
+        def fail(token, logits):
+            seen.append(len(logits))
+            raise KeyError(token)
+
+        with self.assertRaises(KeyError):
+            self.model.generate(self.prompt, 30, fail)
+        self.assertEqual(seen, [self.model.vocabulary_size])
+        self.assertEqual(len(self.model.generate(self.prompt, 3)), 3)
+
+    def test_errors_have_their_kinds_and_messages(self):
+        with self.assertRaisesRegex(slip.BadInput, "/nowhere"):
+            slip.LanguageModel.checkpoint("/nowhere")
+        with self.assertRaisesRegex(slip.BadInput, "temperature"):
+            self.model.generate(self.prompt, 1, temperature=-1.0)
+        with self.assertRaisesRegex(slip.BadInput, "narrator"):
+            self.model.encode_chat([{"role": "narrator", "content": "It rained."}], "mistral")
+        with self.assertRaises(slip.Busy):
+            self.model.generate(self.prompt, 1, lambda *_: self.model.forward([1]))
+        with self.assertRaises(TypeError):
+            self.model.generate(self.prompt, 1, warmth=1)
+        other = slip.LanguageModel.checkpoint(TINYSTORIES)
+        other.close()
+        other.close()
+        with self.assertRaises(slip.InvalidHandle):
+            other.vocabulary_size
+
+    def test_a_sequence_goes_on(self):
+        whole = self.model.generate(self.prompt, 8)
+        with slip.Sequence(self.model) as sequence:
+            self.assertEqual(sequence.generate(self.prompt, 3), whole[:3])
+            self.assertEqual(sequence.generate(self.prompt + whole[:3], 5), whole[3:])
+
+
+@library_is_loadable
+class Schedulers(Python, SystemTest):
+    def setUp(self):
+        self.model = slip.LanguageModel.checkpoint(TINYSTORIES)
+        self.prompt = self.model.encode(PROMPT)
+        self.alone = self.model.generate(self.prompt, 12)
+
+    def test_generations_at_once(self):
+        with slip.Scheduler(self.model, live=3) as scheduler:
+            running = [scheduler.submit(self.prompt, 12, tenant="one") for _ in range(5)]
+            json_text = scheduler.submit(self.prompt, 60, json_schema='{"enum": ["yes", "no"]}')
+            for generation in running:
+                self.assertEqual(generation.result(60), self.alone)
+                self.assertEqual((generation.reason, generation.receipt["generated_tokens"]), ("length", 12))
+            self.assertIn(json.loads(self.model.decode(json_text.result(60), self.prompt)), ("yes", "no"))
+            with self.assertRaises(slip.Busy):
+                self.model.generate(self.prompt, 1)
+            scheduler.drain()
+            with self.assertRaises(slip.Overloaded):
+                scheduler.submit(self.prompt, 1)
+
+    def test_what_ends_a_generation_early(self):
+        began, go = threading.Event(), threading.Event()
+
+        def hold(*_):
+            began.set()
+            go.wait(60)
+
+        with slip.Scheduler(self.model) as scheduler:
+            def fail(*_):
+                raise KeyError("of the callback")
+            failed = scheduler.submit(self.prompt, 12, fail)
+            with self.assertRaises(KeyError):
+                failed.result(60)
+            held = scheduler.submit(self.prompt, 12, hold)
+            self.assertTrue(began.wait(60))
+            waiting = scheduler.submit(self.prompt, 12)
+            scheduler.cancel(waiting)
+            with self.assertRaises(TimeoutError):
+                waiting.result(0.01)
+            go.set()
+            self.assertEqual(held.result(60), self.alone)
+            self.assertEqual((waiting.result(60), waiting.reason), ([], "cancelled"))
+
+
+@library_is_loadable
+class Splits(Python, SystemTest):
+    def test_MODEL_13_a_split_shows_how_far_it_is_and_may_be_stopped(self):
+        model, seen = write_checkpoint(self.folder / "model"), []
+        slip.split(model, self.folder / "out", on_progress=lambda p: seen.append(p.finished), rank=3)
+        self.assertEqual(seen, list(range(len(seen))))
+        with self.assertRaises(slip.Stopped):
+            slip.split(model, self.folder / "stopped", on_progress=lambda _: False, rank=3)
+        with self.assertRaises(KeyError):
+            slip.split(model, self.folder / "stopped", on_progress=lambda _: {}[0], rank=3)
+        self.assertFalse((self.folder / "stopped").exists())
+        with self.assertRaisesRegex(slip.BadInput, "set"):
+            slip.split(model, self.folder / "stopped", set="none")
+        with slip.LanguageModel.in_process(self.folder / "out") as charlie, \
+                slip.LanguageModel.unsplit(self.folder / "out") as unsplit:
+            self.assertEqual(charlie.forward([1, 2, 3]), unsplit.forward([1, 2, 3]))
+
+    def test_CNN_5_images(self):
+        network = write_network(self.folder / "net.onnx")
+        write_images(self.folder, 2, 9, 8)
+        slip.split(network, self.folder / "images-out", rank=3)
+        pixels = list((self.folder / "images").read_bytes()[16:])
+        with slip.ImageClassifier.in_process(self.folder / "images-out") as charlie, \
+                slip.ImageClassifier.unsplit(self.folder / "images-out") as unsplit:
+            self.assertEqual((charlie.image_size, charlie.class_count), (72, 4))
+            self.assertEqual(charlie.classify(pixels), unsplit.classify(pixels))
+            with self.assertRaisesRegex(slip.BadInput, "multiple of 72"):
+                charlie.classify(pixels[1:])
+
+
+# What a user writes: the owner splits, one machine serves David, another is Charlie.
+PROGRAM = """
+import sys
+import slip
+model, out, tls, prompt = sys.argv[1:]
+slip.split(model, out, threads=2)
+with slip.David(out + "/david", threads=1) as david, david.serve("127.0.0.1:0", tls + "/david") as server:
+    with slip.LanguageModel.over_tls(out, f"127.0.0.1:{server.port}", tls + "/charlie") as charlie:
+        print(charlie.complete(prompt, max_tokens=12))
+"""
+
+
+@library_is_loadable
+class Wheel(Outside):
+    def test_the_version_is_the_library_s(self):
+        header = (ROOT / "include/slip/version.h").read_text()
+        self.assertEqual(re.search(r'#define SLIP_VERSION "(.*)"', header)[1], slip.__version__)
+
+    def test_LIN_4_a_wheel_splits_serves_and_generates(self):
+        try:
+            import setuptools  # noqa: F401
+            import wheel  # noqa: F401
+        except ImportError:
+            self.skipTest("python3-setuptools or python3-wheel is not installed")
+        source = self.folder / "source"
+        source.mkdir()
+        for name in ("slip.py", "pyproject.toml"):
+            (source / name).write_bytes((ROOT / "python" / name).read_bytes())
+        build = "from setuptools.build_meta import build_wheel; build_wheel('.')"
+        subprocess.run([sys.executable, "-c", build], cwd=source, check=True, capture_output=True)
+        (built,) = source.glob("*.whl")
+        self.assertEqual(built.name, f"slip-{slip.__version__}-py3-none-any.whl")
+        zipfile.ZipFile(built).extractall(self.folder / "installed")
+        self.slip("keys", "--out", self.folder / "tls")
+        environment = os.environ | {"PYTHONPATH": str(self.folder / "installed"),
+                                    "SLIP_LIBRARY": str(LIBRARY)}
+        result = subprocess.run(
+            [sys.executable, "-c", PROGRAM, ROOT / "models/tinystories-phi", self.folder / "out",
+             self.folder / "tls", PROMPT], env=environment, capture_output=True, text=True)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        program, _ = self.generate("program", "--artifact", self.folder / "out", "--engine", "hybrid",
+                                   "--prompt", PROMPT, "--max-tokens", 12)
+        self.assertEqual(result.stdout, program["text"] + "\n")
+
+
+if __name__ == "__main__":
+    unittest.main()
