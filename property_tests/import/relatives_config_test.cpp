@@ -109,19 +109,22 @@ TEST(RelativesConfig, MODEL_14_kinds_of_RoPE) {
     EXPECT_EQ(parsed("phi3", short_model).rope.scaling.attention_factor, 1.0);
 }
 
+/// A family, further fields of its configuration, and the field that the refusal names.
+using ConfigRefusals = std::vector<std::tuple<const char*, json, const char*>>;
+
+void expect_config_refused(const ConfigRefusals& cases) {
+    for (const auto& [type, more, field] : cases) {
+        SCOPED_TRACE(std::string(type) + " " + more.dump());
+        const std::string message = refusal([&, &type = type, &more = more] {
+            parse(file_of(type, more.is_null() ? json::object() : more));
+        });
+        EXPECT_NE(message.find("DIR/config.json"), std::string::npos) << message;
+        EXPECT_NE(message.find("\"" + std::string(field) + "\""), std::string::npos) << message;
+    }
+}
+
 TEST(RelativesConfig, MODEL_10_what_no_graph_computes_is_refused_by_name) {
-    const auto rope = [](const json& fields) { return json{{"rope_scaling", fields}}; };
-    const json llama3{{"rope_type", "llama3"},
-                      {"factor", 8},
-                      {"low_freq_factor", 1},
-                      {"high_freq_factor", 4},
-                      {"original_max_position_embeddings", 48}};
-    const auto changed = [&](const char* field, const json& value) {
-        json fields = llama3;
-        fields[field] = value;
-        return rope(fields);
-    };
-    const std::vector<std::tuple<const char*, json, const char*>> cases = {
+    expect_config_refused({
         {"gemma3", {}, "model_type"},
         {"mistral", {{"hidden_act", "gelu"}}, "hidden_act"},
         {"mistral", {{"attention_bias", true}}, "attention_bias"},
@@ -149,6 +152,22 @@ TEST(RelativesConfig, MODEL_10_what_no_graph_computes_is_refused_by_name) {
           {"layer_types",
            {"sliding_attention", "full_attention", "sliding_attention", "sliding_attention"}}},
          "layer_types"},
+    });
+}
+
+TEST(RelativesConfig, MODEL_14_rotary_positions_that_no_graph_computes_are_refused_by_name) {
+    const auto rope = [](const json& fields) { return json{{"rope_scaling", fields}}; };
+    const json llama3{{"rope_type", "llama3"},
+                      {"factor", 8},
+                      {"low_freq_factor", 1},
+                      {"high_freq_factor", 4},
+                      {"original_max_position_embeddings", 48}};
+    const auto changed = [&](const char* field, const json& value) {
+        json fields = llama3;
+        fields[field] = value;
+        return rope(fields);
+    };
+    expect_config_refused({
         {"qwen3", rope({{"rope_type", "yarn"}, {"factor", 4}}), "rope_type"},
         {"qwen3", rope({{"rope_type", "dynamic"}, {"factor", 4}}), "rope_type"},
         {"llama", longrope(), "type"},
@@ -171,15 +190,7 @@ TEST(RelativesConfig, MODEL_10_what_no_graph_computes_is_refused_by_name) {
         {"phi3", longrope({{"original_max_position_embeddings", 17}}),
          "original_max_position_embeddings"},
         {"gemma3_text", {{"rope_parameters", {{"rope_theta", 1e4}}}}, "full_attention"},
-    };
-    for (const auto& [type, more, field] : cases) {
-        SCOPED_TRACE(std::string(type) + " " + more.dump());
-        const std::string message = refusal([&, &type = type, &more = more] {
-            parse(file_of(type, more.is_null() ? json::object() : more));
-        });
-        EXPECT_NE(message.find("DIR/config.json"), std::string::npos) << message;
-        EXPECT_NE(message.find("\"" + std::string(field) + "\""), std::string::npos) << message;
-    }
+    });
 }
 
 }  // namespace
