@@ -110,6 +110,7 @@ class ChatMessage(ctypes.Structure):
 class SchedulerOptions(Options):
     _fields_ = [("size", c_size_t), ("live", c_size_t), ("waiting", c_size_t),
                 ("waiting_per_tenant", c_size_t), ("prompt_tokens_per_step", c_size_t),
+                ("guesses", c_size_t), ("guess_columns", c_size_t),
                 ("kept_prompt_bytes", c_size_t), ("kept_prompt_tenants", c_size_t),
                 ("reopen_limit_ms", c_uint32), ("note", REPORT), ("note_context", c_void_p)]
 

@@ -36,7 +36,8 @@ struct SamplingOptions {
     std::vector<std::pair<TokenId, double>> logit_bias = {};
     /// Tokens that are guessed from the text so far, and verified in one message; 0 to 15. They
     /// change no token and no logit, only how many messages there are, with how many columns; and
-    /// these tell David where the text repeats itself (MODEL-21). LanguageModel and Sequence alone.
+    /// these tell David where the text repeats itself (MODEL-21). LanguageModel and Sequence alone;
+    /// see SchedulerOptions::guesses.
     std::size_t guesses = 0;
 };
 

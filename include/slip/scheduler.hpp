@@ -94,6 +94,13 @@ struct SchedulerOptions {
     /// Tokens of prompts in one step, beside one token of each generation that has its first: a
     /// long prompt is cut, so that it does not stop the others.
     std::size_t prompt_tokens_per_step = 128;
+    /// Tokens that each generation guesses from its own text and that the same message verifies, 0
+    /// to 15 (MODEL-21). They change no token and no logit, only how many messages there are, with
+    /// how many columns; and these tell David where texts repeat themselves.
+    std::size_t guesses = 0;
+    /// Columns of a step's generations that have their first token, up to which they guess: guesses
+    /// fill what live generations leave.
+    std::size_t guess_columns = 16;
     /// Of keys and values that are kept for prompts with the same beginning; 0: none.
     std::size_t kept_prompt_bytes = std::size_t{256} << 20;
     /// Tenants among whom that memory is divided: each has a share of the same size, so that none

@@ -249,6 +249,8 @@ typedef struct slip_scheduler_options {
     size_t waiting;                /**< that may wait */
     size_t waiting_per_tenant;     /**< of these, of one tenant */
     size_t prompt_tokens_per_step; /**< tokens of prompts in one step */
+    size_t guesses;                /**< tokens that each generation guesses at a time, 0 to 15 */
+    size_t guess_columns;          /**< of answers in a step, up to which they guess */
     size_t kept_prompt_bytes;      /**< of keys and values that are kept; 1 keeps none */
     size_t kept_prompt_tenants;    /**< among whom that memory is divided */
     uint32_t reopen_limit_ms;      /**< how long a lost David is called again; 1: hardly */

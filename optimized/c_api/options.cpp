@@ -61,6 +61,8 @@ SchedulerOptions scheduler_of(const slip_scheduler_options* options) {
     set(scheduler.waiting, chosen.waiting);
     set(scheduler.waiting_per_tenant, chosen.waiting_per_tenant);
     set(scheduler.prompt_tokens_per_step, chosen.prompt_tokens_per_step);
+    scheduler.guesses = chosen.guesses;
+    set(scheduler.guess_columns, chosen.guess_columns);
     set(scheduler.kept_prompt_bytes, chosen.kept_prompt_bytes);
     set(scheduler.kept_prompt_tenants, chosen.kept_prompt_tenants);
     set(scheduler.reopen_limit, chosen.reopen_limit_ms);

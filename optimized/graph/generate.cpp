@@ -8,20 +8,6 @@
 #include "optimized/graph/sampler.hpp"
 
 namespace slip::graph {
-namespace {
-
-/// How many guesses a step may verify of a sequence of `length` tokens, the last of them an input
-/// of the step, when up to `further` tokens are wanted. The last new token is never an input. Keys
-/// of a longer sequence, with longrope, are not those of the tokens before them (MODEL-14).
-std::size_t room_for_guesses(const base::ModelConfig& config, std::size_t length,
-                             std::size_t further) {
-    const std::size_t room = further - 1;
-    const std::size_t original = config.rope.scaling.original_positions;
-    return longrope(config) && length <= original ? std::min(room, original - length) : room;
-}
-
-}  // namespace
-
 std::size_t positions_for(const Transformer& model, std::span<const TokenId> prompt,
                           const SamplingOptions& options) {
     if (prompt.empty()) throw BadInput("the prompt is empty: expected at least one token id");
@@ -62,6 +48,13 @@ void KeptSequence::extend(const Transformer& model, Engine& engine, Workspace& w
 void KeptSequence::truncate(std::size_t length) {
     cache_.truncate(length);
     ids_.resize(length);
+}
+
+std::size_t room_for_guesses(const base::ModelConfig& config, std::size_t length,
+                             std::size_t further) {
+    const std::size_t room = further - 1;
+    const std::size_t original = config.rope.scaling.original_positions;
+    return longrope(config) && length <= original ? std::min(room, original - length) : room;
 }
 
 std::vector<TokenId> generate(const Transformer& model, Engine& engine, KeptSequence& sequence,

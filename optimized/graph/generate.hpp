@@ -14,7 +14,13 @@ namespace slip::graph {
 std::size_t positions_for(const Transformer& model, std::span<const TokenId> prompt,
                           const SamplingOptions& options);
 
-/// LanguageModel::generate(), for any graph and engine; BOS is included by the caller.
+/// How many guesses (MODEL-21) a step may verify of a sequence of `length` tokens, the last of them
+/// an input of the step, when up to `further` tokens, at least one, are wanted. The last new token
+/// is never an input. Keys of a longer sequence, with longrope, are not those of the tokens before
+/// them (MODEL-14).
+std::size_t room_for_guesses(const base::ModelConfig& config, std::size_t length,
+                             std::size_t further);
+
 /// What one generation leaves for the next: its tokens, and their keys and values (MODEL-3).
 class KeptSequence {
 public:

@@ -24,13 +24,14 @@ public:
 
     /// Proposes `count` tokens at a time; 0: never any.
     explicit Guesses(std::size_t count) : count_(count) {}
+    std::size_t count() const { return count_; }
 
     /// The text goes on.
     void append(std::span<const TokenId> ids);
     /// `count` tokens that followed where the text had stood as it does now, fewer if there is room
     /// for `room` only; none where it has not. Valid until the next call.
     std::span<const TokenId> propose(std::size_t room);
-    /// Says how many of the proposed tokens were right, before they are appended.
+    /// Says how many of the proposed tokens were right.
     void judge(std::size_t right);
 
 private:

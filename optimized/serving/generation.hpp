@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "optimized/grammar/vocabulary.hpp"
+#include "optimized/graph/guesses.hpp"
 #include "optimized/graph/kv_cache.hpp"
 #include "optimized/graph/sampler.hpp"
 #include "slip/scheduler.hpp"
@@ -37,6 +38,11 @@ struct Generation {
     std::optional<graph::KvCache> cache;  // of the first tokens, once it is live
     std::optional<graph::Sampler> sampler;
     std::optional<grammar::Constraint> constraint;  // by the grammar, if there is one
+    graph::Guesses guesses{0};
+    /// In a step with guesses: the last token and what is guessed to follow it, and of how many
+    /// positions the keys are those of `tokens`. Empty in every other step.
+    std::vector<TokenId> guessed;
+    std::size_t known_positions = 0;
     Receipt receipt;
     std::optional<double> waited_seconds;  // from its submission until it was live
     bool ended = false;

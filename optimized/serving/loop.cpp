@@ -26,9 +26,18 @@ SchedulerOptions checked(const SchedulerOptions& options) {
     require(options.waiting_per_tenant > 0, "waiting_per_tenant: expected at least one generation");
     require(options.prompt_tokens_per_step > 0,
             "prompt_tokens_per_step: expected at least one token");
+    require(options.guesses <= 15, "guesses: expected 0 to 15 tokens");
     require(options.kept_prompt_tenants > 0, "kept_prompt_tenants: expected at least one tenant");
     require(options.reopen_limit >= milliseconds(0), "reopen_limit: expected no negative time");
     return options;
+}
+
+/// After a step with guesses, or in it: keys of tokens that the text does not have. A step that
+/// failed has added none.
+void forget_wrong_guesses(Generation& generation) {
+    if (generation.guessed.empty()) return;
+    generation.cache->truncate(std::min(generation.cache->length(), generation.known_positions));
+    generation.guessed.clear();
 }
 
 base::GroupId head_of(const base::ModelConfig& config) {
@@ -55,7 +64,9 @@ std::vector<Scheduler::Id> Loop::submit(std::vector<Submission> submissions) {
         graph::positions_for(*model_.graph, each.request.prompt, each.request.sampling);
         graph::require_in_vocabulary(each.request.ends, model_.graph->config());
         if (each.request.sampling.guesses > 0) {
-            throw BadInput("guesses: a scheduler makes none, because its messages are shared");
+            throw BadInput(
+                "guesses: expected none of a request, because messages are shared; a scheduler's "
+                "owner sets them");
         }
         if (each.request.grammar) constraints_.prepare();
     }
@@ -141,6 +152,8 @@ void Loop::begin(const std::shared_ptr<Generation>& generation) {
     borrow_beginning(*generation);
     generation->cache->reserve(generation->tokens.size());
     generation->sampler.emplace(generation->request.sampling, generation->tokens);
+    generation->guesses = graph::Guesses(options_.guesses);
+    generation->guesses.append(generation->tokens);
     if (generation->request.grammar) constraints_.constrain(*generation);
 }
 
@@ -181,6 +194,7 @@ void Loop::end(const Generations& generations, Reason reason, const std::excepti
 
 /// The caller takes it out of live_.
 void Loop::end(Generation& generation, Reason reason, std::exception_ptr error) {
+    forget_wrong_guesses(generation);
     keep(generation);
     generation.ended = true;
     const GenerationEnd how{
@@ -218,8 +232,8 @@ void Loop::keep(Generation& generation) {
 
 /// SERVE-1.
 void Loop::step() {
-    const std::vector<Part> parts =
-        choose_step(live_, *model_.graph, options_.prompt_tokens_per_step);
+    const std::vector<Part> parts = choose_step(
+        live_, *model_.graph, {options_.prompt_tokens_per_step, options_.guess_columns});
     std::vector<Sharer> sharers;
     sharers.reserve(parts.size());
     for (const Part& part : parts) {
@@ -290,6 +304,11 @@ void Loop::give_tokens(const std::vector<Part>& parts, const std::vector<float>&
     std::span<const float> rest = logits;
     for (const Part& part : parts) {
         Generation& generation = *part.generation;
+        if (part.guesses()) {
+            give_guessed(generation, rest.first(part.tokens * width));
+            rest = rest.subspan(part.tokens * width);
+            continue;
+        }
         const std::size_t end = generation.cache->length();  // of what is computed
         std::size_t place = part.shows_prompt() ? end - part.tokens + 1 : end;
         for (; place <= end; ++place) {
@@ -303,6 +322,26 @@ void Loop::give_tokens(const std::vector<Part>& parts, const std::vector<float>&
         }
     }
     std::erase_if(live_, [](const auto& one) { return one->ended; });
+}
+
+/// MODEL-21: the row behind a guess counts if the row before has given the guess.
+void Loop::give_guessed(Generation& generation, std::span<const float> rows) {
+    const std::size_t width = rows.size() / generation.guessed.size();
+    std::size_t right = 0;
+    const auto give = [&] {
+        ++generation.known_positions;
+        give_token(generation, rows.subspan(right * width, width));
+        return !generation.ended;
+    };
+    bool more = give();
+    while (more && right + 1 < generation.guessed.size() &&
+           generation.tokens.back() == generation.guessed[right + 1]) {
+        ++right;
+        more = give();
+    }
+    if (!more) return;
+    forget_wrong_guesses(generation);
+    generation.guesses.judge(right);
 }
 
 void Loop::show_prompt(Generation& generation, std::size_t place, std::span<const float> logits) {
@@ -364,6 +403,7 @@ bool Loop::choose(Generation& generation, std::span<const float> logits, TokenId
 
 void Loop::count_token(Generation& generation, TokenId id) {
     generation.tokens.push_back(id);
+    generation.guesses.append(std::span(&id, 1));
     ++generation.receipt.generated_tokens;
     queue_.record([](SchedulerStatistics& now) { ++now.generated_tokens; });
 }

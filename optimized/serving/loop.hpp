@@ -61,6 +61,7 @@ private:
     bool compute(const std::vector<Part>& parts, std::vector<float>& logits);
     void count(const std::vector<Part>& parts);
     void give_tokens(const std::vector<Part>& parts, const std::vector<float>& logits);
+    void give_guessed(Generation& generation, std::span<const float> rows);
     void show_prompt(Generation& generation, std::size_t place, std::span<const float> logits);
     bool choose(Generation& generation, std::span<const float> logits, TokenId& id);
     void count_token(Generation& generation, TokenId id);

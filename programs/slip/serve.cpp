@@ -158,6 +158,11 @@ void declare_answers(Options& options) {
     options.add("prompt-step", "N",
                 "tokens of prompts per step, so that a long one does not stop the others "
                 "(default 128)");
+    options.add(
+        "guesses", "N",
+        "where an answer repeats itself or its prompt, guess N tokens (up to 15) and verify "
+        "them in the same message, as long as it has at most 16 columns of answers (default "
+        "0; David learns where texts repeat themselves)");
     options.add("masks", "N",
                 "with hybrid: masks per group that are kept ready; what a burst needs beyond them "
                 "is made while it waits (default 64; with TinyLlama's shape 2.7 MB each)");
@@ -193,6 +198,7 @@ SchedulerOptions scheduler_options(const Options& options, std::size_t tenants, 
     scheduler.waiting_per_tenant = queue_share(options, tenants, scheduler.waiting);
     scheduler.prompt_tokens_per_step =
         options.number_or("prompt-step", scheduler.prompt_tokens_per_step, 1, 4096);
+    scheduler.guesses = options.number_or("guesses", 0, 0, 15);
     scheduler.kept_prompt_bytes =
         options.number_or("prompt-cache", scheduler.kept_prompt_bytes >> 20, 0, 1U << 24) << 20;
     scheduler.kept_prompt_tenants = std::max<std::size_t>(tenants, 1);

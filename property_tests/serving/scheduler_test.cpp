@@ -42,6 +42,11 @@ SamplingOptions drawn_sampling() {
     return sampling;
 }
 
+/// Only texts that repeat themselves are guessed from (MODEL-21).
+void repeat(std::vector<TokenId>& ids, std::size_t period) {
+    for (std::size_t i = period; i < ids.size(); ++i) ids[i] = ids[i - period];
+}
+
 struct Arrival {
     GenerationRequest request;
     std::size_t after;  // so many tokens of all generations
@@ -55,6 +60,7 @@ std::vector<Arrival> drawn_arrivals(std::size_t vocabulary) {
     for (Arrival& arrival : arrivals) {
         const std::size_t tokens = between(1, 10, "tokens of a prompt");
         arrival.request.prompt = *rc::gen::container<std::vector<TokenId>>(tokens, id).as("prompt");
+        repeat(arrival.request.prompt, between(1, 10, "tokens before a prompt repeats itself"));
         arrival.request.sampling = drawn_sampling();
         arrival.request.tenant = *rc::gen::element("", "a", "b").as("tenant");
         arrival.after = between(0, 12, "arrives after so many tokens");
@@ -66,6 +72,8 @@ SchedulerOptions drawn_options() {
     SchedulerOptions options;
     options.live = between(1, 5, "live");
     options.prompt_tokens_per_step = between(1, 9, "prompt_tokens_per_step");
+    options.guesses = *rc::gen::element<std::size_t>(0, 1, 4, 15).as("guesses");
+    options.guess_columns = between(0, 24, "guess_columns");
     options.kept_prompt_bytes = between(0, 1, "prompts are kept") << 22;
     options.kept_prompt_tenants = between(1, 2, "tenants with a share");
     return options;
@@ -162,12 +170,13 @@ void expect_like_alone_at_once(const std::function<LanguageModel()>& open_oracle
     LanguageModel oracle = open_oracle();
     std::vector<Arrival> arrivals;
     for (const std::size_t length : lengths) {
-        arrivals.push_back(
-            {request_of(random_ids(length, length, oracle.vocabulary_size()), max_tokens, "tenant"),
-             2 * arrivals.size()});
+        std::vector<TokenId> prompt = random_ids(length, length, oracle.vocabulary_size());
+        repeat(prompt, length % 2 == 0 ? 3 : length);
+        arrivals.push_back({request_of(prompt, max_tokens, "tenant"), 2 * arrivals.size()});
         arrivals.back().request.sampling.temperature = 0.8;
     }
     SchedulerOptions options;
+    options.guesses = 3;
     options.prompt_tokens_per_step = prompt_tokens_per_step;
     Scheduler scheduler(std::move(served), options);
     const auto outcomes = outcomes_of(scheduler, arrivals);
@@ -239,6 +248,80 @@ TEST(Scheduler, SERVE_1_one_message_per_group_for_all_generations) {
     EXPECT_EQ(scheduler.statistics().prompt_tokens, 2U + 3 + 4 + 5 + 6);
     EXPECT_EQ(scheduler.statistics().generated_tokens, 1U + 4 * 5);
     EXPECT_EQ(scheduler.statistics().sessions, 1U);
+}
+
+/// A text that soon repeats itself.
+GenerationRequest repetitive(LanguageModel& oracle) {
+    for (std::uint64_t seed = 0;; ++seed) {
+        const auto request = full_request(oracle, seed, 3, 60);
+        const std::vector<TokenId> ids = alone(oracle, request).ids;
+        const auto second_half = ids.begin() + 30;
+        if (std::equal(second_half, ids.end() - 6, second_half + 6)) return request;
+    }
+}
+
+TEST(Scheduler, SERVE_1_MODEL_21_guesses_save_messages_and_change_no_token) {
+    LanguageModel oracle = small_served().unsplit();
+    const auto request = repetitive(oracle);
+    const Outcome expected = alone(oracle, request);
+    std::vector<std::uint64_t> rounds;
+    for (const std::size_t guesses : {std::size_t{0}, std::size_t{5}}) {
+        SchedulerOptions options;
+        options.guesses = guesses;
+        Scheduler scheduler(small_served().in_process(), options);
+        std::deque<Outcome> outcomes(2);
+        for (Outcome& outcome : outcomes) submit(scheduler, request, outcome);
+        scheduler.drain();
+        for (const Outcome& outcome : outcomes) EXPECT_TRUE(outcome.same_tokens(expected));
+        rounds.push_back(outcomes[0].receipt().rounds);
+    }
+    EXPECT_LT(rounds[1], rounds[0] * 2 / 3) << rounds[0];
+}
+
+/// Of a request whose reader stops at the first token but `usual`.
+Outcome outcome_while(Scheduler& scheduler, const GenerationRequest& request, TokenId usual) {
+    Outcome outcome;
+    std::promise<void> ended;
+    scheduler.submit(
+        request,
+        [&, take = outcome.on_token()](TokenId id, auto logits) {
+            return take(id, logits) && id == usual;
+        },
+        [&](const GenerationEnd&) { ended.set_value(); });
+    ended.get_future().wait();
+    return outcome;
+}
+
+/// The text repeats one token until another comes, which was guessed wrongly and ends it.
+TEST(Scheduler, SERVE_1_SERVE_4_MODEL_21_wrong_guesses_leave_nothing_behind) {
+    LanguageModel oracle = small_served().unsplit();
+    SchedulerOptions options;
+    options.guesses = 5;
+    Scheduler scheduler(small_served().unsplit(), options);
+    for (std::uint64_t seed = 0; seed < 20; ++seed) {
+        const TokenId usual = random_ids(seed, 1, oracle.vocabulary_size()).front();
+        auto request = request_of(std::vector<TokenId>(8, usual), 100, "tenant");
+        request.sampling.temperature = 1;
+        request.sampling.seed = seed;
+        request.sampling.logit_bias = {{usual, 3.0}};
+        Outcome expected = alone(oracle, request);
+        const auto other = std::find_if(expected.ids.begin(), expected.ids.end(),
+                                        [&](TokenId id) { return id != usual; });
+        const auto before = static_cast<std::size_t>(other - expected.ids.begin());
+        const std::size_t until = std::min(before + 1, expected.ids.size());
+        expected.ids.resize(until);
+        expected.logits.resize(until);
+        EXPECT_TRUE(outcome_while(scheduler, request, usual).same_tokens(expected)) << seed;
+        // What was kept of it begins the next prompt.
+        request.prompt.insert(request.prompt.end(), expected.ids.begin(), expected.ids.end());
+        request.prompt.push_back(usual);
+        request.sampling.max_tokens = 20;
+        Outcome next;
+        submit(scheduler, request, next);
+        while (scheduler.statistics().generations < 2 * (seed + 1)) std::this_thread::yield();
+        EXPECT_TRUE(next.same_tokens(alone(oracle, request))) << seed;
+    }
+    EXPECT_GT(scheduler.statistics().cached_tokens, 100U);
 }
 
 TEST(Scheduler, SERVE_1_a_long_prompt_does_not_stop_the_others) {

@@ -234,7 +234,7 @@ class Schedulers(Model, SystemTest):
 
     def test_SERVE_1_generations_at_once_are_what_they_are_alone(self):
         alone = self.generated(slip.SamplingOptions(max_tokens=TOKENS))
-        self.open_scheduler(live=2)
+        self.open_scheduler(live=2, guesses=3)
         for name in "abc":
             self.submit(name, tenant=b"same")
         self.submit("stopped", on_token=lambda _: 0)
@@ -291,6 +291,10 @@ class Schedulers(Model, SystemTest):
         self.submit("bad", BAD_INPUT, gbnf=b"root ::= ", json_schema=b"{}", says=["gbnf and json_schema"])
         self.submit("bad", BAD_INPUT, json_schema=b"{", says=["JSON"])
         self.submit("bad", BAD_INPUT, tokens=10**9)
+        other, options = self.open("checkpoint", TINYSTORIES), slip.SchedulerOptions(guesses=16)
+        self.call(BAD_INPUT, "open_scheduler", other, ctypes.byref(options), ctypes.byref(ctypes.c_void_p()),
+                  says=["guesses"])
+        self.call(OK, "free_language_model", other)
         request = slip.GenerationRequest(prompt_count=1)
         self.call(BAD_INPUT, "submit", self.scheduler, ctypes.byref(request), None, says=["prompt is NULL"])
         request = slip.GenerationRequest()
