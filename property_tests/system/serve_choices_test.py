@@ -15,7 +15,7 @@ class ServeChoices(ServeTest):
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.served = cls.start("--plain-seeds", "--allow-all-logprobs", "--allow-grammars")
+        cls.served = cls.start("--plain-seeds", "--allow-all-logprobs", "--allow-grammars", "--guesses", "7")
 
     def choices(self, kind="text", **fields):
         status, _, body = self.served.post(kind, order(kind, **fields))
