@@ -20,10 +20,13 @@ import subprocess
 
 import z3
 
-import instructions
 import pool
 import terms as t
-from machine import GENERAL, REGISTERS, Flags, Instruction, Machine, Refused
+from instructions.decoding import GENERAL, REGISTERS, Instruction
+from instructions.execution import execute
+from instructions.flags import Flags
+from instructions.processor import X86
+from machine import Refused
 from run import variables
 
 NOT_COMPARED = re.compile(r"j\w+|call|ret|nop|endbr64")
@@ -339,7 +342,7 @@ class Model:
         self.words, self.memory = words, memory
         known = words if level == 2 else UNKNOWNS
         self.cells = list(pack(words)) if level == 2 else UNKNOWN_CELLS
-        m = self.machine = Machine(NoImage())
+        m = self.machine = X86(NoImage())
         m.multiply = multiply
         self.vectors = [self.cells[64 * v:64 * v + 64] for v in range(VECTORS)]
         m.vectors = list(self.vectors)
@@ -350,7 +353,7 @@ class Model:
         m.flags = Given(known[FLAGS_AT // 8])
 
     def execute(self, text):
-        instructions.execute(self.machine, Instruction(0, f"{text} # {self.memory + ROOM // 4:x}"))
+        execute(self.machine, Instruction(0, f"{text} # {self.memory + ROOM // 4:x}"))
 
     def value(self, v):
         if isinstance(v, (int, bool)):

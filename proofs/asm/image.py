@@ -11,7 +11,7 @@ import struct
 import subprocess
 from pathlib import Path
 
-from machine import Instruction
+from instructions import X86
 from names import plain
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -66,21 +66,22 @@ def is_up_to_date(built):
     return built.stat().st_mtime > max(path.stat().st_mtime for path in sources)
 
 
-def link(objects, compiler, folder):
+def link(objects, compiler, folder, machine=X86):
+    """The image of a processor's machine."""
     stub = folder / "outside.cpp"
     stub.write_text(OUTSIDE)
     subprocess.run([compiler, "-O1", "-fno-builtin", "-c", stub, "-o", folder / "outside.o"],
                    check=True)
     image = folder / "image"
-    subprocess.run(["ld", "-e", "0", "--no-warn-mismatch", "-z", "noexecstack", "-o", image, *objects,
-                    folder / "outside.o"], check=True, stderr=subprocess.PIPE)
+    subprocess.run([machine.LINKER, "-e", "0", "--no-warn-mismatch", "-z", "noexecstack", "-o", image,
+                    *objects, folder / "outside.o"], check=True, stderr=subprocess.PIPE)
     return image
 
 
 @functools.cache
-def disassembly(path):
-    return subprocess.run(["objdump", "-d", "-C", "--no-show-raw-insn", "-M", "intel", path],
-                          check=True, capture_output=True, text=True).stdout
+def disassembly(path, disassembler):
+    return subprocess.run([*disassembler, "-d", "-C", "--no-show-raw-insn", path], check=True,
+                          capture_output=True, text=True).stdout
 
 
 @functools.cache  # mutants change one function of many
@@ -103,10 +104,11 @@ def function_in(block):
 class Image:
     """Instructions, symbols (without parameter lists) and constants of a linked file."""
 
-    def __init__(self, path, edit=None):
+    def __init__(self, path, edit=None, machine=X86):
+        self.machine = machine
         self.instructions, self.following, self.symbols = {}, {}, {}
         self.function_of, self.sizes = {}, {}
-        listing = disassembly(path)
+        listing = disassembly(path, machine.DISASSEMBLER)
         if edit:
             listing = edit(listing)
         previous = None
@@ -114,7 +116,7 @@ class Image:
             symbols, instructions = function_in(block)
             self.symbols.update(symbols)
             for address, text, function in instructions:
-                self.instructions[address] = LazyInstruction(address, text)
+                self.instructions[address] = LazyInstruction(address, text, machine.DECODE)
                 self.function_of[address] = function
                 if previous is not None:
                     self.following[previous] = address
@@ -131,12 +133,12 @@ class Image:
 class LazyInstruction:
     """Decoded when it is first executed: what never runs need not be known."""
 
-    def __init__(self, address, text):
-        self.address, self.raw, self.decoded = address, text, None
+    def __init__(self, address, text, decode):
+        self.address, self.raw, self.decode, self.decoded = address, text, decode, None
 
     def get(self):
         if self.decoded is None:
-            self.decoded = Instruction(self.address, self.raw)
+            self.decoded = self.decode(self.address, self.raw)
         return self.decoded
 
 

@@ -43,7 +43,7 @@ def bytes_of(image, run, backend, kernel):
         *factors, number = BYTES[backend, kernel](*extents)
         expected = sizes.value(sizes.product_of(*factors)) * number
         run.outputs += 1
-        if not machine.proved(sizes.value(machine.general["rax"]) == expected):
+        if not machine.proved(sizes.value(machine.returned()) == expected):
             raise Refused(f"{kernel} differs from the layout")
     explorer.call(f"{SPACE}{backend}::{kernel}", extents, conclude)
 

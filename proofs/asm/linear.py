@@ -193,7 +193,7 @@ def gemm(image, run, backend, m, n, b, planes, block=None, layout=None, plane=No
 def pack(run, backend, w_at, m, n):
     """W as the backend's own pack leaves it."""
     run.machine.call(f"{SPACE}{backend}::packed_bytes", [m, n])
-    run.packed_bytes = run.machine.general["rax"]
+    run.packed_bytes = run.machine.returned()
     packed = run.room(run.packed_bytes, 64)
     run.machine.call(f"{SPACE}{backend}::pack", [w_at, m, n, packed])
     return packed
@@ -234,7 +234,7 @@ def combine(image, run, backend, most, n, b, planes):
     w_at, w = columns_of_bytes(run, "w", most, PRIMES[:planes], KAPPA, centred)
     v_at, v = columns_of_bytes(run, "v", n, PRIMES[:planes], b)
     run.machine.call(f"{SPACE}portable::combinations_bytes", [most, planes])
-    packed = run.room(run.machine.general["rax"], 64)
+    packed = run.room(run.machine.returned(), 64)
     run.machine.call(f"{SPACE}portable::pack_combinations", [w_at, most, planes, packed])
     out = run.room(b * planes * KAPPA, 1)
     run.machine.call(f"{SPACE}{backend}::combine", [packed, n, planes, v_at, b, out])
@@ -278,7 +278,7 @@ def low_rank_inner(image, run, backend, k, n):
     run.sum_products()
     b_at, b = run.array("b", k * n, 16, *factor(2047))
     run.machine.call(f"{SPACE}{backend}::right_bytes", [k, n])
-    right = run.room(run.machine.general["rax"], 64)
+    right = run.room(run.machine.returned(), 64)
     run.machine.call(f"{SPACE}{backend}::pack_right", [b_at, k, n, right])
     q_at, q = run.array("q", n, 16, *factor(32767))
     b, q = ([run.operands[v.get_id()][0] for v in elements] for elements in (b, q))
@@ -348,7 +348,7 @@ def packed_left(run, backend, m, k, exponents):
     a_at, a = factor_rows(run, m, k, exponents)
     run.machine.only = run.only
     run.machine.call(f"{SPACE}{backend}::left_bytes", [m, k])
-    left = run.room(run.machine.general["rax"], 64)
+    left = run.room(run.machine.returned(), 64)
     run.machine.call(f"{SPACE}{backend}::pack_left", [a_at, m, k, left])
     return left, a
 

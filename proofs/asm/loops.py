@@ -13,7 +13,7 @@ import z3
 
 import terms as t
 from carried import REHEARSED, bytes_from, guessed, of_eight
-from machine import NO_FLAGS, Refused, same
+from machine import Refused, same
 from regions import Fork, Interval, claimed
 from shapes import UNKNOWN, Loop, Shape, changes, common, loops_of, loosened
 from sizes import parts_in
@@ -145,11 +145,11 @@ class Explorer:
                 return []
             raise
         instruction, state.last = self.image.instructions.get(at), at
-        name = instruction.get().name if at not in self.machine.outsides else "ret"
-        if name == "call":
+        flow = instruction.get().flow if at not in self.machine.outsides else "return"
+        if flow == "call":
             state.calls += 1
             self.loops.update(loops_of(self.image, following))
-        state.calls -= name == "ret"
+        state.calls -= flow == "return"
         return following
 
     def way(self, fork, holds):
@@ -172,7 +172,7 @@ class Explorer:
         is proved to tell what was seen: then it waits, where it compares, for others that come there."""
         machine = self.machine
         if not machine.watch or state.is_named or (
-                self.image.instructions[state.last].get().name not in ("cmp", "test")):
+                self.image.instructions[state.last].get().name not in machine.COMPARISONS):
             return False
         self.settle(self.left())
         if not self.is_all_read(state):
@@ -450,7 +450,7 @@ class Explorer:
             for place in loosened(common([changes(first, state) for state in states[1:]])):
                 Shape(first, {}, None).put(self.machine, one, place, UNKNOWN)
             if any(state.flags is not first.flags for state in states):
-                one.flags = NO_FLAGS
+                one.flags = self.machine.NO_FLAGS
         if not self.machine.scouting:
             alive = self.sizes.symbols_in([
                 *one.general.values(), *(cell[0] for cell in one.memory.values() if not t.is_int(cell)),

@@ -9,6 +9,7 @@ proves that together they leave nothing out.
 The stack and constants are at numbers, as in machine.py. Arrays lie below 2^63, and what is written
 overlaps nothing else."""
 
+import functools
 import math
 from typing import Callable, NamedTuple
 
@@ -516,3 +517,9 @@ class RegionMachine(Machine):
             return self.decided(condition)
         except Fork:
             return condition
+
+
+@functools.cache
+def with_regions(processor):
+    """A processor's machine whose arrays stand anywhere."""
+    return type(f"Region{processor.__name__}", (RegionMachine, processor), {})

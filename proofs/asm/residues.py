@@ -120,13 +120,13 @@ def below_prime(image, run, backend):
 
     def conclude():
         spec = z3.If(machine.seen, value(0, 8), value(1, 8))
-        run.expect(t.extract(machine.general["rax"], 0, 8), spec, 8, "whether all are below")
+        run.expect(t.extract(machine.returned(), 0, 8), spec, 8, "whether all are below")
     explorer.call(f"{SPACE}{backend}::below", [bytes_at, n, prime], conclude)
 
 
 def portable_below(machine, prime):
     """What the portable kernel returns to another: what is proved of it, of any size, in a run of its own."""
-    where, n, limit = (machine.general[name] for name in ("rdi", "rsi", "rdx"))
+    where, n, limit = (machine.general[name] for name in machine.ARGUMENTS[:3])
     if not t.same(t.term(t.extract(limit, 0, 8), 8), prime):
         raise Refused("below of another prime")
     if t.is_int(where) and t.is_int(n):
@@ -160,7 +160,7 @@ def appended(run, size, function, arguments, found, prime):
             True if run.holds(condition) else not run.holds(z3.Not(condition)) and decide(condition))
         out = Appended(run, size, 1)
         run.machine.call(function, [*arguments, out.base])
-        out.conclude(run.machine.general["rax"], found, prime,
+        out.conclude(run.machine.returned(), found, prime,
                      [condition for _, condition in taken])
 
 
@@ -180,7 +180,7 @@ def sample_in_place(image, run, backend, n):
             accepted = z3.ULT(v[i], prime)
             outputs = [z3.If(z3.And(accepted, count == k), v[i], outputs[k]) for k in range(n)]
             count = z3.If(accepted, count + 1, count)
-        returned = run.machine.general["rax"]
+        returned = run.machine.returned()
         run.expect(returned, z3.ZeroExt(56, count), 64, "count", path)
         if not t.is_int(returned):
             raise Refused("the count is not known on a path")

@@ -14,8 +14,8 @@ import sums
 import tables
 import terms as t
 from loops import Explorer
-from machine import Machine, Refused, same
-from regions import RegionMachine
+from machine import Refused, same
+from regions import with_regions
 from sizes import Contradictions
 
 # What Z3 may spend on one statement, in its own units, which do not depend on how busy the machine is: a
@@ -130,7 +130,7 @@ class Run:
     def __init__(self, image, prover):
         t.forget()
         self.prover = prover
-        self.equip(Machine(image))
+        self.equip(image.machine(image))
         self.next, self.facts, self.operands, self.named = 0x10000000, {}, {}, {}
         self.found, self.families, self.cells_named, self.sums_products = {}, {}, {}, False
         self.outputs, self.fixed, self.explorer = 0, {}, Explorer
@@ -146,7 +146,8 @@ class Run:
         """From now on sizes are unknown, but for those in `fixed`, and arrays stand anywhere: (machine, what
         follows all its ways)."""
         executed = self.machine.executed
-        self.equip(RegionMachine(self.machine.image, self))
+        image = self.machine.image
+        self.equip(with_regions(image.machine)(image, self))
         self.machine.executed = executed
         return self.machine, self.explorer(self.machine)
 
@@ -353,11 +354,11 @@ class Run:
         return None
 
     def wipe(self, m):
-        where, size = m.numbers("rdi", "rsi")
+        where, size = m.arguments(2)
         m.store(where, [0] * size)
 
     def memset(self, m):
-        where, size, byte = (m.general[name] for name in ("rdi", "rdx", "rsi"))
+        where, byte, size = (m.general[name] for name in m.ARGUMENTS[:3])
         m.fill(where, size, t.extract(byte, 0, 8))
         return where
 
@@ -365,7 +366,7 @@ class Run:
         return self.memmove(m, False)
 
     def memmove(self, m, may_overlap=True):
-        to, source, size = (m.general[name] for name in ("rdi", "rsi", "rdx"))
+        to, source, size = (m.general[name] for name in m.ARGUMENTS[:3])
         m.copy(to, source, size, may_overlap)
         return to
 

@@ -3,7 +3,7 @@
 import terms as t
 import totals
 from carried import Chain, bytes_from
-from machine import NO_FLAGS, same
+from machine import same
 from sizes import Data
 from totals import Total
 
@@ -21,11 +21,11 @@ class Loop:
 def successors(image, at):
     """Where an instruction may lead in its function, calls apart."""
     instruction, following = image.instructions[at].get(), image.following.get(at)
-    if instruction.name in ("ret", "hlt") or instruction.name == "jmp" and not instruction.target:
+    if instruction.flow in ("return", "stop") or instruction.flow == "jump" and not instruction.target:
         return []
-    if instruction.name == "jmp":
+    if instruction.flow == "jump":
         return [instruction.target[0]]
-    return [instruction.target[0], following] if instruction.name[0] == "j" else [following]
+    return [instruction.target[0], following] if instruction.flow == "branch" else [following]
 
 
 def loops_of(image, entry):
@@ -164,7 +164,7 @@ class Shape:
     def state(self, machine, bounds):
         state = self.first.copy()
         state.path += bounds
-        state.flags = NO_FLAGS
+        state.flags = machine.NO_FLAGS
         for place, form in self.forms.items():
             self.put(machine, state, place, form)
         return state

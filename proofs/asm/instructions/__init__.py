@@ -1,41 +1,4 @@
-"""What each instruction does. hardware.py compares every one that is used with the processor."""
+"""x86-64: decoding.py says what its instructions are, execution.py what each does, processor.py how
+functions are called. hardware.py compares every instruction that is used with the processor."""
 
-import re
-
-from machine import Refused
-
-from . import floating, moves, rounds  # noqa: F401  (they fill VECTOR)
-from .scalar import SCALAR, cmov, setcc
-from .vectors import VECTOR
-
-ALIGNED = re.compile(r"mov(dqa(32|64)?|ap[sd]|nt(dqa?|p[sd]))$")
-UNALIGNED = {"movdqu", "movups", "movupd", "lddqu"}
-
-
-def check_alignment(m, i, plain, vex):
-    """The processor faults at a misaligned address of an aligned move, and of 16 bytes of an
-    instruction without VEX, whether a mask leaves lanes out or not."""
-    for operand in i.operands:
-        if operand.kind == "memory" and (ALIGNED.match(plain) or not vex and operand.width == 128
-                                         and plain not in UNALIGNED):
-            if not m.is_aligned(m.address(operand), operand.width // 8):
-                raise Refused("a misaligned address")
-
-
-def execute(m, i):
-    name = i.name
-    if name in SCALAR:
-        return SCALAR[name](m, i)
-    for prefix, function in (("cmov", cmov), ("set", setcc)):
-        if name.startswith(prefix):
-            return function(m, i, name[len(prefix):])
-    vex = name.startswith("v")
-    plain = name[1:] if vex else name
-    if plain in VECTOR:
-        if plain not in moves.SCATTERS and any(o.kind == "memory" and o.places for o in i.operands):
-            raise Refused("an operand with a place per lane")
-        check_alignment(m, i, plain, vex)
-        if m.scouting and plain not in moves.NAMES and i.operands[0].kind in ("vector", "mask"):
-            return m.leave_unknown(i.operands[0], vex)  # data, which decides nothing
-        return VECTOR[plain](m, i, vex)
-    raise Refused(f"unknown instruction '{name}'")
+from .processor import X86  # noqa: F401

@@ -2,8 +2,9 @@
 
 import floats
 import terms as t
-from machine import Flags, Refused
+from machine import Refused
 
+from .flags import Flags
 from .vectors import VECTOR, lanewise, put, size_of, vector
 
 

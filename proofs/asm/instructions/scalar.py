@@ -1,7 +1,11 @@
 """Instructions on general registers and on mask registers."""
 
 import terms as t
-from machine import NO_FLAGS, REGISTERS, Flags, Refused, simplified, undefined
+from arithmetic import product
+from machine import Refused, simplified
+
+from .decoding import REGISTERS
+from .flags import NO_FLAGS, Flags, undefined
 
 SCALAR = {}
 
@@ -182,23 +186,6 @@ def shift(m, i):
             return t.compare("eq", t.extract(a, at, 1), 1, 1)
         m.flags = Flags(result, width, last_bit, undefined)
     m.write(i.operands[0], result, width)
-
-
-def product(m, a, b, width, signed):
-    """a * b as 2 * width bits."""
-    if t.is_int(a) and t.is_int(b):
-        if signed:
-            a, b = t.signed(a, width), t.signed(b, width)
-        return a * b & t.mask(2 * width)
-    if t.is_int(b):
-        a, b = b, a
-    if t.is_int(a):
-        if a == 0:
-            return 0
-        extend = t.sign_extend if signed else t.zero_extend
-        factor = t.signed(a, width) if signed else a
-        return t.scale(extend(b, width, 2 * width), factor & t.mask(2 * width), 2 * width)
-    return t.extract(m.product(a, b, width, signed), 0, 2 * width)
 
 
 @scalar("imul")

@@ -1,9 +1,10 @@
 """Instructions that compute in the lanes of vectors of integers."""
 
 import terms as t
-from machine import Flags, Refused
+from arithmetic import conjunction, conjunction_of_not, disjunction, exclusive, product
+from machine import Refused
 
-from .scalar import product
+from .flags import Flags
 
 VECTOR = {}
 
@@ -101,21 +102,6 @@ def least(relation, greatest=False):
         first = t.compare("slt" if same else relation, a, b, width)
         return t.choose(first, b, a, width) if greatest else t.choose(first, a, b, width)
     return run
-
-
-def in_parts(function):
-    """A function of bits, written in parts of the machine's logic_width."""
-    def run(m, a, b, width):
-        size = min(width, m.logic_width or width)
-        parts = [(function(t.extract(a, low, size), t.extract(b, low, size), size), size)
-                 for low in reversed(range(0, width, size))]
-        return t.concat(parts)
-    return run
-
-
-conjunction, disjunction = in_parts(t.band), in_parts(t.bor)
-conjunction_of_not = in_parts(lambda a, b, w: t.band(t.invert(a, w), b, w))
-exclusive = in_parts(lambda a, b, w: (t.exclusive if w == 8 else t.bxor)(a, b, w))
 
 
 for letter, bytes_ in (("b", 1), ("w", 2), ("d", 4), ("q", 8)):
