@@ -85,8 +85,9 @@ assumes("a call needs no alignment of the stack", *(
     (*row, WIPE, r"sub rsp,0x8; \g<0>; add rsp,0x8") for row in CALLS))
 
 
-def edited(listing, backend, changed, pattern, replacement):
-    """A listing with the instructions of one function that a pattern finds replaced."""
+def edited(listing, backend, changed, pattern, replacement, jump):
+    """A listing with the instructions of one function that a pattern finds replaced; `jump`: the instruction
+    that jumps."""
     function = re.search(
         rf"^[0-9a-f]+ <[^\n]*::{backend}::(\(anonymous namespace\)::)?{changed}\(", listing,
         re.MULTILINE)
@@ -102,8 +103,8 @@ def edited(listing, backend, changed, pattern, replacement):
             continue
         # Several do not fit where one was: they stand elsewhere, between jumps.
         following = lines[at + 1].partition(":")[0].strip()
-        lines[at] = f"{address}:\tjmp {detours:x} <mutant>"
-        for part in [*text.split(";"), f"jmp {following} <back>"]:
+        lines[at] = f"{address}:\t{jump} {detours:x} <mutant>"
+        for part in [*text.split(";"), f"{jump} {following} <back>"]:
             elsewhere.append(f" {detours:x}:\t{part.strip()}")
             detours += 16
     elsewhere.append(f" {detours:x}:\tnop")

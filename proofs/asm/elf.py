@@ -1,4 +1,4 @@
-"""What the proofs read of ELF files of x86-64: sections, symbols, relocations; and of archives."""
+"""What the proofs read of ELF files: sections, symbols, relocations; and of archives."""
 
 import struct
 from collections import namedtuple
@@ -20,10 +20,11 @@ def text(strings, offset):
 class Elf:
     """sections: by index; symbols: of .symtab; relocations: {section index: [Relocation]}."""
 
-    def __init__(self, content, name):
+    def __init__(self, content, name, machine=62):
+        """`machine`: the processor's number, x86-64's by default."""
         self.name = name
-        if content[:6] != b"\x7fELF\2\1" or struct.unpack_from("<H", content, 18)[0] != 62:
-            raise ValueError(f"{name}: expected an ELF file of x86-64")
+        if content[:6] != b"\x7fELF\2\1" or struct.unpack_from("<H", content, 18)[0] != machine:
+            raise ValueError(f"{name}: expected an ELF file of processor {machine}")
         start, = struct.unpack_from("<Q", content, 40)
         size, count, names = struct.unpack_from("<HHH", content, 58)
         raw = [struct.unpack_from("<IIQQQQIIQQ", content, start + i * size) for i in range(count)]

@@ -26,7 +26,7 @@ class Machine:
     """What is common. Of each processor: `POINTER`, the stack's, and `RED_ZONE`, the bytes below it that a
     function may use; `ARGUMENTS` and `RESULT`, general registers; `VECTOR_SIZE`, bytes of a register;
     `NO_FLAGS`; `DECODE(address, text)`, an instruction; `COMPARISONS`, instructions that only set flags;
-    `DISASSEMBLER` and `LINKER`, commands."""
+    `JUMP`, the one that jumps; `DISASSEMBLER` and `LINKER`, commands; `ELF`, its number in files."""
 
     def __init__(self, image, limit=2_000_000):
         self.image, self.limit = image, limit
@@ -165,6 +165,10 @@ class Machine:
         if isinstance(condition, bool) or self.decide is None:
             return condition
         return self.holds(condition)
+
+    def shifted(self, v, count, width):
+        """v to the left."""
+        return t.shl(v, count, width)
 
     def product(self, a, b, width, signed):
         """Of two unknown numbers, 2 * width bits."""

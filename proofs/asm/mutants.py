@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import abi_mutants
 from image import Image
+from instructions import X86
 from machine import Refused
 from run import Run, Unbounded
 from runs import ANY, fixed_sizes, is_due
@@ -185,12 +186,13 @@ def mutants():
             + first_per(lambda m: m.what, due(calls)))
 
 
-def check_mutant(path, prover, table, mutant):
+def check_mutant(path, prover, table, mutant, machine=X86):
     """What is wrong."""
     name = f"{mutant.backend} {mutant.kernel}, {mutant.what}"
     try:
         image = Image(path, lambda listing: abi_mutants.edited(
-            listing, mutant.backend, mutant.changed, mutant.pattern, mutant.replacement))
+            listing, mutant.backend, mutant.changed, mutant.pattern, mutant.replacement, machine.JUMP),
+                      machine)
     except ValueError as nothing:
         return [f"the mutant {name}: {nothing}"]
 

@@ -18,7 +18,8 @@ import z3
 import abi
 import terms as t
 from machine import Machine, Refused
-from sizes import Data, Sizes, divided
+from sizes import Data, Sizes, divided, parts_in
+from sums import Sum
 
 END = 1 << 63
 FEW = 8  # places on the stack between which sizes decide
@@ -503,6 +504,14 @@ class RegionMachine(Machine):
         except Data:
             return condition
         return self.by_size(condition)
+
+    def shifted(self, v, count, width):
+        """Of sizes a multiple."""
+        if not t.is_int(v) and type(v) is not Sum and count < width:
+            leaves = [node for node in parts_in(v) if not t.parts_of(node) and not t.is_number(node)]
+            if leaves and all(t.ident(node) in t.SIZES for node in leaves):
+                return t.scale(v, 1 << count, width)
+        return super().shifted(v, count, width)
 
     def product(self, a, b, width, signed):
         """A product of sizes is a symbol."""

@@ -1,0 +1,34 @@
+"""The leaves that a build for AArch64 has, as a cross compiler builds them."""
+
+import json
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+from image import ROOT
+from names import is_unproved
+
+
+def flags():
+    """What CMakeLists.txt adds for the neon leaves."""
+    return re.search(r"slip_leaf\(neon (.*)\)", (ROOT / "CMakeLists.txt").read_text())[1].split()
+
+
+def compile_leaves(build, compiler, folder):
+    """Objects of the portable and the neon leaves, but for names.UNPROVED; `compiler` takes the place of the
+    compiler in the commands of a build folder, which is for another processor."""
+    commands = json.loads((Path(build) / "compile_commands.json").read_text())
+    command = next(c for c in commands if "/optimized/kernels/leaf/portable/" in c["file"])
+    words = [w for w in shlex.split(command["command"]) if not w.startswith(("-W", "-m", "-fsanitize"))]
+    while words[0].endswith("ccache"):
+        words.pop(0)
+    objects = []
+    for source in sorted((ROOT / "optimized/kernels/leaf").glob("*/*.cpp")):
+        backend, name = source.parent.name, f"{source.parent.name}_{source.stem}"
+        if backend in ("portable", "neon") and source.stem != "backend" and not is_unproved(f"{name}.o"):
+            objects.append(folder / f"{name}.o")
+            own = [compiler, *words[1:], *(flags() if backend == "neon" else [])]
+            own[own.index("-o") + 1], own[own.index("-c") + 1] = objects[-1], source
+            subprocess.run(own, cwd=command["directory"], check=True)
+    return objects
