@@ -21,6 +21,7 @@ BYTES = {
     ("portable", "packed_bytes"): lambda m, n: (m, n, 1),
     ("avx2", "packed_bytes"): lambda m, n: (groups(m, 16), groups(n, 2), 32),
     ("avx512", "packed_bytes"): lambda m, n: (groups(m, 64), groups(n, 4), 256),
+    ("neon", "packed_bytes"): lambda m, n: (groups(m, 8), groups(n, 4), 32),
     ("portable", "combinations_bytes"): lambda n, planes: (groups(n, 64), planes, 512),
     ("portable", "right_bytes"): lambda k, n: (k, n, 2),
     ("avx512", "right_bytes"): lambda k, n: (groups(k, 8), groups(n, 128), 1536),

@@ -155,6 +155,28 @@ def panel_of_bytes(image, run, backend, planes):
                   conclude)
 
 
+def panel_of_four_planes(image, run, backend):
+    """NEON: sums[l][r] = sum_j w[r][j] x_l[j] in 32 bits; w [steps][8][4], x [steps][4 planes][4], signed
+    bytes, of any number of steps."""
+    machine, explorer = run.of_any_size()
+    run.sum_products()
+    sums_of, steps = Totals(machine), machine.sizes.symbol("steps", 0, STEPS // 2)
+    part = Part("value", lambda v: z3.SignExt(56, v), (-128, 127))
+    w_at = machine.input("w", t.scale(steps, 32, 64), 1, [run.family("w", 8, *WEIGHT)])
+    x_at = machine.input("x", t.scale(steps, 16, 64), 1, [run.family("x", 8, parts=[part])])
+    out = run.room(4 * 4 * 8, 4)
+
+    def conclude():
+        w, x = sums_of.of(w_at, "value"), sums_of.of(x_at, "value")
+        for l in range(4):
+            for r in range(8):
+                products = [(sums_of.stretch(((w, 4 * r + d, 32), (x, 4 * l + d, 16)), steps, STEPS // 2), 1)
+                            for d in range(4)]
+                code = run.output(out + 4 * (8 * l + r), 32)
+                sums_of.expect(code, 32, (products, {}), f"sums[{l}][{r}]")
+    explorer.call(f"{SPACE}{backend}::multiply_panel", [w_at, x_at, steps, out], conclude)
+
+
 def gemm(image, run, backend, m, n, b, planes, block=None, layout=None, plane=None):
     """`plane`: of gemm_plane, which multiplies one plane modulo its prime; `planes` is 1 then.
 
@@ -169,8 +191,8 @@ def gemm(image, run, backend, m, n, b, planes, block=None, layout=None, plane=No
     primes = PRIMES[:planes] if plane is None else [PRIMES[plane]]
     w_at, elements = run.array("w", m * n, 8, *WEIGHT)
     w = operands(run, elements)
-    if backend == "avx512":
-        x_at, x = columns_of_bytes(run, "x", n, primes, b)
+    if backend in ("avx512", "neon"):
+        x_at, x = columns_of_bytes(run, "x", n, primes, b, whole if backend == "avx512" else centred)
     else:
         x_at, x = columns_of_pairs(run, n, primes, b)
     y = Results(run, b * planes * m, 8, lambda number: primes[number // m % planes])
@@ -232,7 +254,7 @@ def combine(image, run, backend, most, n, b, planes):
     """INTEG-3 with the layout that pack_combinations leaves of `most` entries, of which n count."""
     run.sum_products()
     w_at, w = columns_of_bytes(run, "w", most, PRIMES[:planes], KAPPA, centred)
-    v_at, v = columns_of_bytes(run, "v", n, PRIMES[:planes], b)
+    v_at, v = columns_of_bytes(run, "v", n, PRIMES[:planes], b, centred if backend == "neon" else whole)
     run.machine.call(f"{SPACE}portable::combinations_bytes", [most, planes])
     packed = run.room(run.machine.returned(), 64)
     run.machine.call(f"{SPACE}portable::pack_combinations", [w_at, most, planes, packed])

@@ -256,16 +256,17 @@ class Run:
             return sums.Sum(128, (), [sums.product(x.number, y.number)])
         return t.product(x.symbol, y.symbol, x.range, y.range)
 
-    def add_products(self, total, a, b, element):
-        """What vectors.add_products does to a lane, without a term for each product."""
+    def add_products(self, total, a, b, element, signed=None):
+        """What an instruction that adds the products of a lane's elements does, without a term for each
+        product. `signed`: whether those of either factor are; by default not the bytes of the first."""
+        signed = signed or (element > 1, True)
         if self.machine.scouting:
             return self.machine.unknown("sum", 32)
         zeros, products = [0] * element, []
         for at in range(0, 4, element):
             x, y = a[at:at + element], b[at:at + element]
             if x != zeros and y != zeros:
-                products.append(sums.product(self.number_of(x, element > 1),
-                                             self.number_of(y, True)))
+                products.append(sums.product(*map(self.number_of, (x, y), signed)))
         if not products:
             return total
         before = None if t.is_int(total) else sums.as_sum(total, 32)

@@ -109,7 +109,8 @@ def add_layouts(add):
     """How large layouts are, and those that are copies; what pack and pack_left of the others leave is proved
     with the products."""
     for backend, kernel in layouts.BYTES:
-        add(backend, kernel, ANY, layouts.bytes_of, kernel)
+        if backend in BLOCKS:
+            add(backend, kernel, ANY, layouts.bytes_of, kernel)
     add("portable", "pack", ANY, layouts.pack)
     add("portable", "pack_right", ANY, layouts.pack_right)
 

@@ -1,25 +1,61 @@
 """The runs that prove AArch64's kernels, and the mutants that they must refuse."""
 
+import layouts
+import linear
 import residues
 from mutants import Mutant, first_per
-from runs import ANY
+from runs import ANY, is_due
 
-KERNELS = [("portable", "mask", residues.mask), ("portable", "unmask", residues.unmask),
-           ("portable", "below", residues.below_prime)]
+BLOCK = 8192  # columns of W that a product takes at a time
+PANEL = 8, 4  # rows of W in a packed panel, columns in its step
 
 
 def rows():
-    """(backend, kernel, sizes, function(image, run)), as runs.runs gives them."""
-    return [row(*kernel) for kernel in KERNELS]
+    """(backend, kernel, sizes, function(image, run)) of those that are due, as runs.runs gives them."""
+    table = []
+
+    def add(backend, kernel, sizes, function, *arguments):
+        table.append((backend, kernel, sizes,
+                      lambda image, run: function(image, run, backend, *arguments)))
+    add("portable", "mask", ANY, residues.mask)
+    add("portable", "unmask", ANY, residues.unmask)
+    add("portable", "below", ANY, residues.below_prime)
+    for kernel in ("combinations_bytes", "right_bytes", "left_bytes"):
+        add("portable", kernel, ANY, layouts.bytes_of, kernel)
+    add("portable", "pack_right", ANY, layouts.pack_right)
+    add("portable", "low_rank_inner", ANY, linear.inner_of_rows)
+    add_products(add)
+    return [row for row in table if is_due(row[2])]
 
 
-def row(backend, kernel, prove, sizes=ANY):
-    return backend, kernel, sizes, lambda image, run: prove(image, run, backend)
+def add_products(add):
+    """As of the other processors' (runs.add_products)."""
+    add("neon", "packed_bytes", ANY, layouts.bytes_of, "packed_bytes")
+    add("neon", "multiply_panel", ANY, linear.panel_of_four_planes)
+    for m, n in ((3, 5), (9, 131)):
+        add("neon", "pack", f"m={m} n={n}", linear.pack_layout, *PANEL, m, n)
+    for m, n, b, planes in ((3, 5, 1, 4), (5, 6, 2, 3), (9, 5, 1, 7), (5, 37, 1, 1)):
+        add("neon", "gemm", f"m={m} n={n} b={b} planes={planes}", linear.gemm, m, n, b, planes)
+    for m, n, b, plane in ((3, 5, 1, 2), (3, 5, 6, 5), (1, 517, 1, 1)):
+        add("neon", "gemm_plane", f"m={m} n={n} b={b} plane={plane}", linear.gemm, m, n, b, 1, None, None,
+            plane)
+    add("neon", "gemm", f"m=9 n={BLOCK + 5} b=1 planes=2", linear.gemm, 9, BLOCK + 5, 1, 2, BLOCK, PANEL)
+    for most, n, b, planes in ((70, 70, 2, 1), (5, 3, 2, 7)):
+        add("neon", "combine", f"n={n} b={b} planes={planes}", linear.combine, most, n, b, planes)
 
 
-# (kernel, its instruction, what it becomes, a size at which it is right; none: what it assumes). Wrong from
-# 2^32 on, or where 15 numbers are left; what is computed; what neither the AAPCS64 nor the processor gives.
-MASK, UNMASK, BELOW = (("portable", kernel, ANY, kernel) for kernel in ("mask", "unmask", "below"))
+# (kernel, its instruction, what it becomes, sizes at which it is right: a row's, if the kernel has none of
+# any size). Wrong from 2^32, 2^16 or 2^8 on, where 15 numbers are left, in a second panel or block.
+MASK, UNMASK, BELOW, COMBINATIONS, RIGHT, LEFT, PACK_RIGHT, INNER = (
+    ("portable", kernel, ANY, kernel) for kernel in (
+        "mask", "unmask", "below", "combinations_bytes", "right_bytes", "left_bytes", "pack_right",
+        "low_rank_inner"))
+BYTES, PRODUCTS = (("neon", kernel, ANY, kernel) for kernel in ("packed_bytes", "multiply_panel"))
+PACK = "neon", "pack", "m=9 n=131", "pack"
+SECOND_PANEL = "neon", "gemm", "m=9 n=5 b=1 planes=7", "multiply_planes"
+SECOND_BLOCK = "neon", "gemm", f"m=9 n={BLOCK + 5} b=1 planes=2", "multiply_planes"
+COLUMNS = "neon", "gemm_plane", "m=3 n=5 b=6 plane=5", "gemm_plane"
+COMBINE = "neon", "combine", "n=70 b=2 planes=1", "combine"
 SIZES = [
     (MASK, r"cmp\s+x9, x13", "cmp w9, w13", "n=37 planes=1"),
     (MASK, r"cmp\s+x18, #0xe", "cmp x18, #0xd", "n=37 planes=1"),
@@ -27,29 +63,74 @@ SIZES = [
     (UNMASK, r"add\s+x7, x7, #0x1\b", "add w7, w7, #0x1", "m=21 planes=4"),
     (BELOW, r"and\s+x3, x1, #0xf+0\b", "and w3, w1, #0xfffffff0", "n=21"),
     (BELOW, r"cmp\s+x3, #0xe\b", "cmp x3, #0xd", "n=21"),
+    (COMBINATIONS, r"add\s+x0, x0, #0x3f", "add x0, x0, #0x3e", "n=3 planes=7"),
+    (COMBINATIONS, r"lsr\s+x0, x0, #6", "and x0, x0, #0xffff; lsr x0, x0, #6", "n=3 planes=7"),
+    (RIGHT, r"lsl\s+x0, x0, #1", "lsl w0, w0, #1", "k=3 n=5"),
+    (RIGHT, r"mul\s+x0, x0, x1", "mul w0, w0, w1", "k=3 n=5"),
+    (LEFT, r"lsl\s+x1, x1, #1", "and x1, x1, #0xffff; lsl x1, x1, #1", "m=3 k=5"),
+    (LEFT, r"madd\s+x0, x1, x0, x0", "madd w0, w1, w0, w0", "m=3 k=5"),
+    (PACK_RIGHT, r"lsl\s+x2, x2, #1", "lsl w2, w2, #1", "k=2 n=9"),
+    (PACK_RIGHT, r"mul\s+x2, x1, x2", "mul w2, w1, w2", "k=2 n=9"),
+    (INNER, r"cmp\s+x11, #0x1f", "cmp x11, #0x1e", "k=1 n=70"),
+    (INNER, r"tst\s+x4, #0x7", "tst x4, #0x3", "k=1 n=70"),
+    (BYTES, r"mul\s+x0, x0, x2", "mul w0, w0, w2", "m=3 n=5"),
+    (BYTES, r"add\s+x2, x0, #0x7", "add x2, x0, #0x6", "m=3 n=5"),
+    (PRODUCTS, r"subs\s+x2, x2, #0x1", "sub x2, x2, #0x1; tst x2, #0xffff", "steps=3"),
+    (PRODUCTS, r"cbz\s+x2, ([^\n]*)", r"tst x2, #0xff; b.eq \1", "steps=3"),
+    (PACK, r"and\s+x8, x12, #0x7", "and x8, x12, #0xf", "m=3 n=5"),
+    (PACK, r"lsr\s+x13, x13, #2", "and x13, x13, #0x7f; lsr x13, x13, #2", "m=3 n=5"),
+    (SECOND_PANEL, r"add\s+x20, x20, #0x8\b", "add x20, x20, #0x10", "m=3 n=5 b=1 planes=4"),
+    (SECOND_PANEL, r"lsr\s+x0, x20, #3", "mov x0, #0x0", "m=3 n=5 b=1 planes=4"),
+    (SECOND_BLOCK, r"lsr\s+x25, x28, #2", "mov x25, #0x0", "m=3 n=5 b=1 planes=4"),
+    (COLUMNS, r"add\s+x22, x22, x27", "nop", "m=3 n=5 b=1 plane=2"),
+    (COLUMNS, r"add\s+x25, x25, x28", "nop", "m=3 n=5 b=1 plane=2"),
+    (COMBINE, r"and\s+x25, x23, #0xf+c0\b", "mov x25, #0x0", "n=3 b=2 planes=7"),
+    (COMBINE, r"sub\s+x2, x23, x25", "and x2, x23, #0x3", "n=3 b=2 planes=7"),
 ]
+# (kernel, its instruction, what it becomes, what this assumes that neither the AAPCS64 nor the processor
+# gives; none: what is computed).
+WIPE, CALL = (rf"bl\s+[0-9a-f]+ <slip::{name}[^\n]*" for name in ("base::wipe", "kernels::neon::multiply_p"))
+LAST = r"stp\s+q4, q3, \[x3, #96\]"
+CALLS = "neon", "gemm", "m=3 n=5 b=1 planes=4", "multiply_planes"
 OTHERS = [
     (MASK, r"(lsr\s+w13, w13, )#23", r"\1#22", ""),
     (UNMASK, r"(lsr\s+w5, w5, )#23", r"\1#22", ""),
-    (BELOW, r"orr\s+v4.16b", "and v4.16b", ""),
+    (PRODUCTS, r"sdot(\s+v18)", r"udot\1", ""),
+    (PRODUCTS, r"v0.4b\[3\]", "v0.4b[2]", ""),
+    (CALLS, r"(lsr\s+x0, x0, )#39", r"\1#38", ""),
+    (CALLS, r"asr #31", "lsr #31", ""),
+    (COLUMNS, r"stp\s+x20, x20, \[x19\]", "stp xzr, xzr, [x19]", ""),
+    (COMBINE, "cmhi", "cmhs", ""),
+    (COMBINE, "saddlv", "uaddlv", ""),
     (MASK, r"and\s+x10, x2,", r"add x2, x2, x9; \g<0>", "a general register is 0 at the start"),
-    (BELOW, r"movi\s+v4.4s, #0x0", "nop", "a vector register is 0 at the start"),
-    (BELOW, r"cbz\s+x1,", r"cset w9, eq; add x1, x1, x9; \g<0>", "the zero flag is clear at the start"),
+    (PRODUCTS, r"movi\s+v3.4s, #0x0", "nop", "a vector register is 0 at the start"),
+    (BYTES, r"lsr\s+x2, x2, #3", r"cset w9, eq; add x1, x1, x9; \g<0>",
+     "the zero flag is clear at the start"),
     (BELOW, r"and\s+w2, w2, #0xff", "nop", "a narrow argument is extended with zeros"),
-    (MASK, r"ldp\s+x27, x28, \[sp, #80\]", "nop", "a register of the caller's is changed"),
-    (MASK, r"dup\s+v6.4s, w5", r"mov v8.16b, v6.16b; \g<0>", "a vector of the caller's is changed"),
-    (MASK, r"ldp\s+x29, x30, \[sp\], #192", "ldp x29, x30, [sp]", "the stack's pointer is changed"),
-    (MASK, r"ldp\s+x19, x20, \[sp, #16\]", r"str x2, [sp, #192]; \g<0>", "the caller's stack is written"),
+    (PRODUCTS, LAST, r"mov x19, x2; \g<0>", "a register of the caller's is changed"),
+    (PRODUCTS, r"movi\s+v3.4s, #0x0", r"\g<0>; mov v8.16b, v3.16b", "a vector of the caller's is changed"),
+    (PRODUCTS, LAST, r"add sp, sp, #0x10; \g<0>", "the stack's pointer is changed"),
+    (PRODUCTS, LAST, r"str x2, [sp]; \g<0>", "the caller's stack is written"),
     (MASK, r"stp\s+x29, x30, \[sp, #-192\]!", r"str x2, [sp, #-16]; ldr x2, [sp, #-16]; \g<0>",
      "what is below sp lasts"),
     (MASK, r"stp\s+x29, x30, \[sp, #-192\]!", "stp x29, x30, [sp, #-200]!", "sp need not be aligned"),
+    (CALLS, WIPE, r"mov x9, sp; \g<0>; mov sp, x9", "a call leaves general registers"),
+    (CALLS, WIPE, r"fmov d7, x19; \g<0>; fmov x19, d7", "a call leaves vector registers"),
+    (CALLS, WIPE, r"mov v8.d[1], x19; \g<0>; mov x19, v8.d[1]",
+     "a call leaves the upper halves of v8 to v15"),
+    (CALLS, WIPE, r"cmp x19, x19; \g<0>; cset x9, ne; add x19, x19, x9", "a call leaves flags"),
+    (CALLS, CALL, r"mov x16, x19; \g<0>; mov x19, x16", "a call leaves x16"),
+    (CALLS, WIPE, r"sub sp, sp, #0x8; \g<0>; add sp, sp, #0x8", "a call needs no alignment of the stack"),
 ]
 
 
 def mutants():
-    """Those that run: everyday one of each kernel that is wrong at some sizes, and all of OTHERS."""
+    """Those that run: everyday of each kernel one that is wrong at some sizes and one of what it computes;
+    one per assumption."""
     of_sizes = [Mutant(*kernel, pattern, replacement, f"with '{pattern}' changed", small)
-                for kernel, pattern, replacement, small in SIZES]
-    return first_per(lambda mutant: mutant.kernel, of_sizes) + [
-        Mutant(*kernel, pattern, replacement, what or f"with '{pattern}' changed")
-        for kernel, pattern, replacement, what in OTHERS]
+                for kernel, pattern, replacement, small in SIZES if is_due(kernel[2])]
+    computed = [Mutant(*kernel, pattern, replacement, f"with '{pattern}' changed")
+                for kernel, pattern, replacement, what in OTHERS if not what]
+    calls = [Mutant(*kernel, pattern, replacement, what)
+             for kernel, pattern, replacement, what in OTHERS if what]
+    return [mutant for own in (of_sizes, computed) for mutant in first_per(lambda m: m.kernel, own)] + calls
