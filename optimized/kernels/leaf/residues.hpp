@@ -96,7 +96,11 @@ inline constexpr std::array<Recombination, 8> recombinations{
 [[gnu::always_inline]] constexpr std::int64_t centre(std::int64_t s, std::size_t planes) {
     const std::int64_t modulus = recombinations[planes].modulus;
     for (std::size_t i = 0; i < planes; ++i) {
-        s -= modulus & (((modulus - 1) / 2 - s) >> 63);
+        std::int64_t above = ((modulus - 1) / 2 - s) >> 63;
+#if defined(__clang__)
+        asm("" : "+r"(above));  // clang would see that it is 0 or -1, and branch on it
+#endif
+        s -= modulus & above;
     }
     return s;
 }
