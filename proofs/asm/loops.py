@@ -16,7 +16,7 @@ from carried import REHEARSED, bytes_from, guessed, of_eight
 from machine import Refused, same
 from regions import Fork, Interval, claimed
 from shapes import UNKNOWN, Loop, Shape, changes, common, loops_of, loosened
-from sizes import parts_in
+from sizes import conjuncts, parts_in
 from totals import MOST, places_of, sum_at
 
 ROUNDS = 8      # of guesses
@@ -157,7 +157,7 @@ class Explorer:
         if fork.claim is None:
             state.data.append(fork.condition if holds else z3.Not(fork.condition))
         else:
-            state.path.append(fork.claim if holds else z3.Not(fork.claim))
+            state.path += conjuncts(fork.claim, holds)
             state.branches.append((fork.condition, holds))
         return state
 
@@ -396,9 +396,7 @@ class Explorer:
             for way, _ in ways:
                 way.seen = before
             return
-        for tells in self.tellers(shape):
-            def so_far(state):
-                return z3.Or(before, tells(state))
+        for so_far in self.accounts(shape, before):
             seen = [z3.substitute(way.seen, (generic.seen, so_far(generic))) for way, _ in ways]
             claims = [so_far(shape.first) == before] + [
                 so_far(way) == now for (way, at), now in zip(ways, seen) if at == head]
@@ -408,19 +406,37 @@ class Explorer:
                 return
         raise Refused(f"what the loop at {head:x} has seen is in no register")
 
+    def accounts(self, shape, before):
+        """What may say in a state whether something was seen: a register all of it, or what was seen in this
+        loop, where `before` is what was seen before."""
+        for tells in self.tellers(shape):
+            if not z3.is_false(before):
+                yield tells
+            yield lambda state, tells=tells: z3.Or(before, tells(state))
+
     def tellers(self, shape):
-        """Conditions on a register that a pass changes that may say whether something was seen: of a vector,
-        that a number of 32 bits is negative or that it holds of one of its elements; of a general register,
-        that it is not 0 or that its low 32 bits are negative."""
+        """Conditions on registers that a pass changes that may say whether something was seen: of a vector,
+        that a number of 32 bits is negative or that it holds of one of its elements, or of several vectors;
+        of a general register, that it is not 0 or that its low 32 bits are negative."""
         size = self.machine.watched.size
         unknown = [place for place, form in shape.forms.items() if form == UNKNOWN]
-        for number in sorted({place[1] for place in unknown if place[0] == "vector"}):
-            own = sorted(place[2] for place in unknown if place[:2] == ("vector", number))
-            yield lambda state, number=number, own=own: z3.Or([
-                negative(t.from_cells(state.vectors[number][k:k + 4])) for k in own if k % 4 == 0])
-            yield lambda state, number=number, own=own: z3.Or([
-                self.machine.tells(t.term(t.from_cells(state.vectors[number][k:k + size]), 8 * size))
-                for k in own if k % size == 0])
+        vectors = {}
+        for place in sorted(place for place in unknown if place[0] == "vector"):
+            vectors.setdefault(place[1], []).append(place[2])
+        kinds = ((lambda v: negative(v), 4), (
+            lambda v: self.machine.tells(t.term(v, 8 * size)), size))
+
+        def tells_of(own, condition, width):
+            return lambda state: z3.Or([condition(t.from_cells(state.vectors[number][k:k + width]))
+                                        for number, at in own.items() for k in at if k % width == 0])
+        for number, at in vectors.items():
+            for kind in kinds:
+                yield tells_of({number: at}, *kind)
+        for kind in kinds:  # of all those in which nothing was seen before the first pass
+            clean = {number: at for number, at in vectors.items() if self.machine.run.holds(
+                z3.Not(tells_of({number: at}, *kind)(shape.first)))}
+            if len(clean) > 1:
+                yield tells_of(clean, *kind)
         for name in sorted(place[1] for place in unknown if place[0] == "general"):
             yield lambda state, name=name: t.term(state.general[name], 64) != 0
             yield lambda state, name=name: negative(state.general[name])
@@ -461,10 +477,9 @@ class Explorer:
                 alive |= self.machine.totals.integers(one)
             paths = [[fact for fact in state.path if self.sizes.loops_behind(fact) <= alive]
                      for state in states]
-            same_facts = prefix(paths)
-            one.path = paths[0][:same_facts]
-            if len(states) > 1 and all(len(path) > same_facts for path in paths):
-                any_way = z3.Or([z3.And(path[same_facts:]) for path in paths])
+            one.path, others = in_all(paths)
+            if all(others):
+                any_way = z3.Or([z3.And(facts) for facts in others])
                 if not self.sizes.holds(any_way, one.path):  # else it says nothing
                     one.path += self.told_of_pointers(any_way, [path[same_facts:] for path in paths])
                     one.path.append(any_way)
@@ -531,6 +546,13 @@ def prefix(lists):
     while all(at < len(one) for one in lists) and all(is_like(lists[0][at], one[at]) for one in lists[1:]):
         at += 1
     return at
+
+
+def in_all(lists):
+    """(the facts that all of some lists have, the others of each)."""
+    ids = frozenset.intersection(*(frozenset(fact.get_id() for fact in facts) for facts in lists))
+    return [fact for fact in lists[0] if fact.get_id() in ids], [
+        [fact for fact in facts if fact.get_id() not in ids] for facts in lists]
 
 
 def is_like(a, b):

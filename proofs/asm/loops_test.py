@@ -11,7 +11,7 @@ import sums
 import terms as t
 import totals
 from machine import Refused
-from sizes import Contradictions, Sizes
+from sizes import Contradictions, Sizes, conjuncts
 
 MASK, BELOW, QUANTISE = ("avx512", "mask"), ("avx512", "below"), ("avx512", "quantise")
 PANEL = ("avx2", "multiply_panel_by_1")
@@ -193,7 +193,38 @@ def integers():
              if sizes.holds(sizes.condition(claim), []) != is_so]
     if sizes.product_of(a, b) is not None:
         wrong.append("sizes: a product that may wrap is a number")
-    return wrong + multiples()
+    return wrong + parts_of_claims() + normal_forms() + multiples()
+
+
+def parts_of_claims():
+    """What a claim, or its opposite, is taken apart into says the same."""
+    x, y = z3.Ints("x y")
+    bit = z3.If(z3.And(x < 3, z3.Not(y < x)), 1, 0)
+    claims = [bit == 1, bit == 0, bit == 5, z3.If(z3.Or(bit == 1, y == 2), 0, 1) == 0,
+              z3.If(x < y, 2, 2) == 2]
+    return [f"sizes: {claim}, {holds}, is taken for {parts}" for claim in claims for holds in (True, False)
+            for parts in [conjuncts(claim, holds)]
+            if not is_always(z3.And(parts) == (claim if holds else z3.Not(claim)))
+            or is_always(z3.And(parts) == (z3.Not(claim) if holds else claim))]
+
+
+def normal_forms():
+    """Terms that are written in another way are the same, and no others."""
+    v, count = z3.BitVecs("v count", 64)
+    ones, sum_ = z3.BitVecVal(-1, 64) << count, t.scale(t.add(v, 3, 64), 16, 64)
+    high = z3.Concat(z3.Extract(58, 0, v), z3.BitVecVal(0, 5))
+    pairs = [(t.invert(ones, 64), ~ones), (t.invert(t.extract(ones, 0, 8), 8), ~z3.Extract(7, 0, ones)),
+             (t.bor(high, 20, 64), high | 20), (t.bor(high, 48, 64), high | 48),
+             *((t.extract(sum_, low, width), z3.Extract(low + width - 1, low, sum_))
+               for low, width in ((2, 62), (4, 60), (5, 59), (5, 8)))]
+    return [f"terms: {form} for {plain}" for form, plain in pairs
+            if not is_always(form == plain) or is_always(form == plain + 1)]
+
+
+def is_always(claim):
+    solver = z3.Solver()
+    solver.add(z3.Not(claim))
+    return solver.check() == z3.unsat
 
 
 def too_much_work():

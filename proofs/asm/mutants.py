@@ -1,4 +1,4 @@
-"""Mutants of the machine code that g++ makes of the leaf kernels: what is computed is changed
+"""Mutants of the machine code of the leaf kernels, most of them of g++'s: what is computed is changed
 (abi_mutants.py: how it is called). Each must be rejected, and so must be proofs without the ranges
 that the contracts require."""
 
@@ -136,6 +136,19 @@ SIZE_MUTANTS = [
     ("portable", "pack_right", ANY, "pack_right", r"imul +rsi,rdx", "imul esi,edx", "k=2 n=9"),
     ("portable", "pack_right", ANY, "pack_right", r"add +rsi,rsi", "add esi,esi", "k=2 n=9"),
 ]
+# The same of the code that clang makes.
+SIZE_MUTANTS_OF_CLANG = [
+    ("portable", "pack", ANY, "pack", r"imul +rax,rdx", "imul eax,edx", "m=3 n=5"),
+    ("portable", "mask", ANY, "mask", r"cmp +r11,rdx", "cmp r11d,edx", "n=37 planes=1"),
+    ("portable", "below", ANY, "below", r"cmp +rsi,rcx", "cmp esi,ecx", "n=21"),
+    ("portable", "dequantise", ANY, "dequantise", r"test +dl,0x1", "test dl,0x3", "m=4"),
+    ("avx2", "mask", ANY, "mask", r"cmp +rax,r9", "cmp eax,r9d", "n=37 planes=1"),
+    ("avx2", "multiply_panel_by_2", ANY, "multiply_panel_by_2", r"dec +rcx", "dec cl", "steps=3"),
+    ("avx2", "left_bytes", ANY, "left_bytes", r"\[rdi\+0x7\]", "[rdi+0x6]", "m=3 k=5"),
+    ("avx512", "mask", ANY, "mask", r"cmp +rcx,0x20\b", "cmp rcx,0x21", "n=37 planes=1"),
+    ("avx512", "unmask", ANY, "unmask", r"cmp +r9,rdx", "cmp r9d,edx", "m=37 planes=4"),
+    ("avx512", "left_bytes", ANY, "left_bytes", r"imul +rsi,rcx", "imul esi,ecx", "m=3 k=5"),
+]
 # (backend, kernel, sizes) whose proof must fail without the ranges that the contract requires.
 RANGES_NEEDED = [("portable", "unmask", ANY), ("avx512", "unmask", ANY),
                  ("portable", "low_rank_inner", ANY), ("avx2", "gemm", "m=17 n=517 b=1 planes=2"),
@@ -174,8 +187,10 @@ def first_per(key, entries):
     return list(chosen.values())
 
 
-def mutants():
-    """Those of the rows that run: everyday one per kernel, and one per assumption on calls."""
+def mutants(compiler):
+    """Those of the rows that run: of g++ everyday one per kernel, and one per assumption on calls."""
+    if compiler != "g++":
+        return [Mutant(*row[:6], f"with '{row[4]}' changed", row[6]) for row in SIZE_MUTANTS_OF_CLANG]
     plain = [Mutant(*row, f"with '{row[4]}' changed") for row in MUTANTS]
     larger = [Mutant(*row[:6], f"with '{row[4]}' changed", row[6]) for row in SIZE_MUTANTS]
     calls = [Mutant(*row) for row in abi_mutants.MUTANTS]

@@ -408,6 +408,8 @@ class RegionMachine(Machine):
             return None
         atoms, constant = t.LINEAR[t.ident(v)]
         (power, factor), *others = atoms.values()
+        if t.kind(power) == z3.Z3_OP_EXTRACT and not t.lowest(power):
+            power, = t.parts_of(power)
         if others or factor != 1 or constant != t.mask(t.width_of(v)) or t.kind(power) != z3.Z3_OP_BSHL:
             return None
         one, number = t.parts_of(power)

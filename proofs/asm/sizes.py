@@ -64,6 +64,22 @@ def divided(v, by):
                    t.signed(constant, 64) // by, 64)
 
 
+def conjuncts(claim, holds=True):
+    """Claims that all hold just if a claim does, or does not; each speaks of as little as possible."""
+    kind, parts = t.kind(claim), t.parts_of(claim)
+    if kind == z3.Z3_OP_NOT:
+        return conjuncts(parts[0], not holds)
+    if kind == (z3.Z3_OP_AND if holds else z3.Z3_OP_OR):
+        return [one for part in parts for one in conjuncts(part, holds)]
+    if kind == z3.Z3_OP_EQ and t.kind(parts[0]) == z3.Z3_OP_ITE and all(
+            map(z3.is_int_value, (parts[1], *t.parts_of(parts[0])[1:]))):
+        here, *sides = t.parts_of(parts[0])
+        is_equal = [side.eq(parts[1]) for side in sides]
+        if is_equal[0] != is_equal[1]:
+            return conjuncts(here, holds == is_equal[0])
+    return [claim if holds else z3.Not(claim)]
+
+
 def integers_in(claim):
     """The ids of its integers."""
     if claim.get_id() not in INTEGERS:
@@ -441,9 +457,8 @@ class Sizes:
                     z3.Z3_OP_EQ: operator.eq}[kind](*inner)
         if kind not in RELATIONS:
             raise Data(c)
-        if kind == z3.Z3_OP_EQ and self.symbols_in(parts) & self.pointers:
-            # Pointers to one array are equal if their offsets are, of which alone it is spoken then.
-            parts = [t.sub(*parts, t.width_of(parts[0])), 0]
+        if kind == z3.Z3_OP_EQ:
+            parts = self.sides_of_equality(*parts)
         sides = [self.value(part) for part in parts]
         if kind in SIGNED:
             width = t.width_of(parts[0])
@@ -451,6 +466,17 @@ class Sizes:
                      z3.If(side >= 1 << width - 1, side - (1 << width), side) for side in sides]
         claim = RELATIONS[kind](*sides)
         return z3.BoolVal(claim) if isinstance(claim, bool) else claim
+
+    def sides_of_equality(self, a, b):
+        """What is compared for equality. If it is one term and a number, the term stands without its sign.
+        Pointers to one array are equal if their offsets are, of which alone it is spoken then."""
+        width = t.width_of(a)
+        difference = t.sub(a, b, width)
+        atoms, constant = t.linear(difference, width)
+        if [factor for _, factor in atoms.values()] in ([1], [t.mask(width)]):
+            (atom, sign), = atoms.values()
+            return atom, (-constant if sign == 1 else constant) & t.mask(width)
+        return (difference, 0) if self.symbols_in((a, b)) & self.pointers else (a, b)
 
     def is_of_few(self, c):
         """Whether a condition depends on nothing but symbols of few values."""

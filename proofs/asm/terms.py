@@ -178,6 +178,10 @@ def extracted(v, low, width):
                 return 0
             if constant == 0 and low and [factor for _, factor in atoms.values()] == [1 << low]:
                 return extract(*(atom for atom, _ in atoms.values()), 0, width)
+            if low and multiple_of(v, 2) and not has_product(v):
+                half = build({i: (atom, factor >> 1) for i, (atom, factor) in atoms.items()},
+                             constant >> 1, width_of(v))
+                return extract(half, low - 1, width)
         if low == 0 and ident(v) in LINEAR and not has_product(v):
             return truncate(v, width)
         if ident(v) in PRODUCTS:
@@ -463,7 +467,9 @@ def bor(a, b, width):
     if is_int(b):
         if b == 0:
             return a
-        return b if b == mask(width) else a | z3.BitVecVal(b, width)
+        if b == mask(width):
+            return b
+        return filled(a, b, width) if kind(a) == z3.Z3_OP_CONCAT else a | z3.BitVecVal(b, width)
     if kind(a) == kind(b) == z3.Z3_OP_ITE and parts_of(a)[0].eq(parts_of(b)[0]):
         if is_zero(parts_of(a)[2]) and is_zero(parts_of(b)[1]):
             return choose(parts_of(a)[0], parts_of(a)[1], parts_of(b)[2], width)
@@ -471,6 +477,20 @@ def bor(a, b, width):
             return choose(parts_of(a)[0], parts_of(b)[1], parts_of(a)[2], width)
     both = side_by_side(a, b)
     return a | b if both is None else both
+
+
+def filled(a, number, width):
+    """a | number, as a concatenation where every bit of the number stands at a zero of a."""
+    parts, top = [], width
+    for low, size in reversed(runs(number, width)):
+        here = extract(a, low, size)
+        if not is_int(here) or here:
+            return a | z3.BitVecVal(number, width)
+        parts += [(low + size, top - low - size, None), (low, size, mask(size))]
+        top = low
+    parts.append((0, top, None))
+    return concat([(extract(a, low, size) if ones is None else ones, size)
+                   for low, size, ones in parts if size])
 
 
 def side_by_side(a, b):
@@ -511,6 +531,10 @@ def invert(a, width):
         condition, yes, no = parts_of(a)
         return z3.If(condition, *(z3.BitVecVal(0 if is_ones(v) else mask(width), width)
                                   for v in (yes, no)))
+    if kind(a) == z3.Z3_OP_BSHL and is_ones(parts_of(a)[0]):  # the low bits that it leaves out
+        return sub(made(z3.Z3_mk_bvshl, number(1, width), parts_of(a)[1]), 1, width)
+    if kind(a) == z3.Z3_OP_EXTRACT and not lowest(a) and kind(parts_of(a)[0]) == z3.Z3_OP_BSHL:
+        return extract(invert(parts_of(a)[0], width_of(parts_of(a)[0])), 0, width)
     return ~a
 
 
