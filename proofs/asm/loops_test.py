@@ -193,7 +193,7 @@ def integers():
              if sizes.holds(sizes.condition(claim), []) != is_so]
     if sizes.product_of(a, b) is not None:
         wrong.append("sizes: a product that may wrap is a number")
-    return wrong + parts_of_claims() + normal_forms() + multiples()
+    return wrong + parts_of_claims() + normal_forms() + alternations() + multiples()
 
 
 def parts_of_claims():
@@ -219,6 +219,21 @@ def normal_forms():
                for low, width in ((2, 62), (4, 60), (5, 59), (5, 8)))]
     return [f"terms: {form} for {plain}" for form, plain in pairs
             if not is_always(form == plain) or is_always(form == plain + 1)]
+
+
+def alternations():
+    """Stretches are one only if their elements alternate, in both arrays."""
+    def ends_of(places, count):
+        ends = [totals.End(("a",), 0, 64), totals.End(("b",), 0, 4)]
+        found = totals.alternating({place: totals.Stretch([end._replace(first=at) for end, at in zip(
+            ends, place)], 5, 5, (0, 1)) for place in places}, [64 // count, 4 // count], count)
+        return None if found is None else [(*((end.first, end.step) for end in one.ends), one.length)
+                                           for one in found]
+    pairs = [(0, 0), (1, 1), (32, 2), (33, 3)]
+    found = [ends_of(places, count) for places, count in (
+        (pairs, 2), (pairs, 4), (pairs[:3], 2), ([*pairs[:3], (33, 2)], 2))]
+    right = [((0, 32), (0, 2), 10), ((1, 32), (1, 2), 10)]
+    return [] if found == [right, None, None, None] else [f"totals: stretches that alternate: {found}"]
 
 
 def is_always(claim):

@@ -143,6 +143,7 @@ SIZE_MUTANTS_OF_CLANG = [
     ("portable", "below", ANY, "below", r"cmp +rsi,rcx", "cmp esi,ecx", "n=21"),
     ("portable", "dequantise", ANY, "dequantise", r"test +dl,0x1", "test dl,0x3", "m=4"),
     ("avx2", "mask", ANY, "mask", r"cmp +rax,r9", "cmp eax,r9d", "n=37 planes=1"),
+    ("avx2", "multiply_panel_by_1", ANY, "multiply_panel_by_1", r"test +cl,0x1", "test cl,0x3", "steps=3"),
     ("avx2", "multiply_panel_by_2", ANY, "multiply_panel_by_2", r"dec +rcx", "dec cl", "steps=3"),
     ("avx2", "left_bytes", ANY, "left_bytes", r"\[rdi\+0x7\]", "[rdi+0x6]", "m=3 k=5"),
     ("avx512", "mask", ANY, "mask", r"cmp +rcx,0x20\b", "cmp rcx,0x21", "n=37 planes=1"),

@@ -25,7 +25,6 @@ ANY = "any size"
 LISTED = {
     "below": {"avx2": ("n=5", "n=69")},
     "quantise": {"portable": ("n=2", "n=18"), "avx2": ("n=8", "n=11"), "avx512": ("n=3", "n=21")},
-    "multiply_panel_by_1": {"avx2": ("steps=1", "steps=3")},
     "low_rank_inner": {"portable": ("k=5 n=9", "k=1 n=70")},
     "low_rank_outer": {"portable": ("m=5 k=3", "m=6 k=9", "m=3 k=0")},
 }

@@ -291,23 +291,21 @@ class Totals:
         return [one.with_ends(one.ends, t.add(one.length, 1, 64), one.most + 1) for one in group]
 
     def interleaved(self, group, steps):
-        """The same of some of equal lengths and steps."""
-        count = len(group)
-        if count == 1 or not all(steps) or any(step % count for step in steps):
-            return group
-        units = [step // count for step in steps]
+        """The same of some of equal lengths and steps: in as few as they make up, all of as many."""
         offsets = {}
         for one in group:
             moved = [t.sub(end.first, other.first, 64) for end, other in zip(one.ends, group[0].ends)]
             if not all(map(t.is_int, moved)):
                 return group
             offsets[tuple(t.signed(v, 64) for v in moved)] = one
-        lowest = min(offsets)
-        if set(offsets) != {tuple(low + k * unit for low, unit in zip(lowest, units)) for k in range(count)}:
+        if len(offsets) < len(group) or not all(steps):
             return group
-        one = offsets[lowest]
-        ends = [end._replace(step=unit) for end, unit in zip(one.ends, units)]
-        return [one.with_ends(ends, t.scale(one.length, count, 64), one.most * count)]
+        for count in range(len(group), 1, -1):
+            if len(group) % count == 0 and not any(step % count for step in steps):
+                done = alternating(dict(offsets), [step // count for step in steps], count)
+                if done is not None:
+                    return done
+        return group
 
     # --- loops -----------------------------------------------------------------------------------
 
@@ -384,6 +382,21 @@ class Totals:
         if rest or not self.are_equal(own, stretches):
             raise Refused(f"{what}: not the contract's sum")
         return total
+
+
+def alternating(offsets, units, count):
+    """Of {offsets of the ends: Stretch} the stretches that `count` at a time make up, each one unit behind
+    the one before; None if not all are of one."""
+    done = []
+    while offsets:
+        lowest = min(offsets)
+        places = [tuple(low + k * unit for low, unit in zip(lowest, units)) for k in range(count)]
+        if not all(place in offsets for place in places):
+            return None
+        one = [offsets.pop(place) for place in places][0]
+        ends = [end._replace(step=unit) for end, unit in zip(one.ends, units)]
+        done.append(one.with_ends(ends, t.scale(one.length, count, 64), one.most * count))
+    return done
 
 
 def sum_of(v, width):
