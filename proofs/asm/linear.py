@@ -4,12 +4,17 @@ Each function is a run: it fixes sizes, declares unknown inputs with the contrac
 the kernel and states its outputs. A sum modulo a prime is stated as the remainder of the sum of
 products, whatever that is in the range that its products give it (Run.expect_remainder)."""
 
+import itertools
+import os
+
 import z3
 
 import sums
 import terms as t
 from layouts import EXTENT
+from machine import Refused
 from run import Part, Results
+from sizes import divided
 from spec import KAPPA, PRIMES, SPACE, below, value
 from totals import Totals
 
@@ -266,6 +271,87 @@ def combine(image, run, backend, most, n, b, planes):
                 total = sum_of(list(zip(w[a][p][:n], v[c][p])), 64)
                 code = run.output(out + (c * planes + p) * KAPPA + a, 8)
                 run.expect_remainder(code, total, 0, PRIMES[p], f"out[{c}][{p}][{a}]")
+
+
+BLOCK = 64  # entries of a combination side by side: combination_blocks.hpp
+
+
+def combine_of_blocks(image, run, backend):
+    """INTEG-3 of any number of entries, and any number of columns; packed is the layout that
+    pack_combinations is proved to leave. Each number of planes is executed separately: everyday, for time,
+    2 alone."""
+    if "n" in run.fixed:
+        n, b, planes = (run.fixed[name] for name in ("n", "b", "planes"))
+        return combine(image, run, backend, n + 2, n, b, planes)
+    everyday = run.fixed.get("planes", 2)
+    for planes in range(1, 8) if os.environ.get("SLIP_FULL") else (everyday,):
+        combine_planes(run, backend, planes)
+    return None
+
+
+def combine_planes(run, backend, planes):
+    """The same of so many planes and n = 64 blocks + rest entries. The combinations stand as [blocks][planes]
+    [kappa][64], and an output is the sum of 64 sums of every 64th entry, and of what the rest adds."""
+    machine, explorer = run.of_any_size()
+    run.sum_products()
+    sums_of, sizes, out_size = Totals(machine), machine.sizes, planes * KAPPA
+    sums_of.are_deep = True
+    blocks, rest, last, b = (sizes.symbol(name, 0, most) for name, most in (
+        ("blocks", EXTENT // BLOCK), ("rest", BLOCK - 1), ("last", 1), ("b", EXTENT)))
+    is_last = sizes.total(last)  # of a block that the rest takes
+    sizes.assume([is_last], z3.If(sizes.total(rest) > 0, is_last == 1, is_last == 0))
+    n = t.add(t.scale(blocks, BLOCK, 64), rest, 64)
+    length = t.add(t.scale(sizes.product_of(b, blocks), BLOCK, 64), sizes.product_of(b, rest), 64)
+    entry = Part("value", lambda v: z3.SignExt(56, v), (-125, 125))
+    w_at = machine.input("w", t.scale(t.add(blocks, last, 64), out_size * BLOCK, 64), 1, [run.family(
+        "w", 8, lambda v: [v >= -125, v <= 125], [entry])], alignment=64)
+    v_at = machine.input("v", t.scale(length, planes, 64), 1, [run.family(
+        "v", 8, lambda v: [z3.ULE(v, 250)], [whole(251)])])
+
+    def check(_, code, index):
+        number = t.linear(index, 64)[1]
+        column, (p, a) = divided(t.sub(index, number, 64), out_size), divmod(number, KAPPA)
+        if column is None or p >= planes:
+            raise Refused("an output of which column and plane are not known")
+        what = f"out[c][{p}][{a}]"
+        first = t.add(t.scale(sizes.multiple(column, n), planes, 64), t.scale(n, p, 64), 64)
+        total = sums_of.named(code, products(number * BLOCK, first), what)
+        if t.is_int(code):  # of no entries
+            run.expect(code, 0, 8, what)
+        else:
+            run.expect_remainder(code, total, 0, PRIMES[p], what)
+
+    def products(row, first):
+        """Of a combination whose first entry, and a column whose first residue, have these indexes."""
+        w, v, step = sums_of.of(w_at, "value"), sums_of.of(v_at, "whole"), out_size * BLOCK
+        found = [sums_of.stretch(((w, row + i, step), (v, t.add(first, i, 64), BLOCK)), blocks, EXTENT)
+                 for i in range(BLOCK)]
+        if not machine.proved(sizes.total(rest) == 0):
+            row, first = (t.add(at, t.scale(blocks, by, 64), 64) for at, by in ((row, step), (first, BLOCK)))
+            for i in range(BLOCK - 1):  # residue i if the rest has it, and else 0
+                own = sums_of.of(v_at, "whole", machine.guard_bit(rest, i))
+                found.append(sums_of.stretch((
+                    (w, t.add(row, i, 64), 0), (own, t.add(first, i, 64), 0)), 1, 1))
+        return [(one, 1) for one in found]
+    out = machine.output("out", t.scale(b, out_size, 64), 1, None, check)
+    explorer.call(f"{SPACE}{backend}::combine", [w_at, n, planes, v_at, b, out])
+
+
+def combinations_layout(image, run, backend, n, planes):
+    """What pack_combinations leaves: [blocks][planes][kappa][64], each entry as its centred representative,
+    padded with zeros."""
+    where = run.place(KAPPA * planes * n, 1)
+    w = [[run.elements(f"w_{a}_{p}", n, 8, below(PRIMES[p])) for p in range(planes)] for a in range(KAPPA)]
+    for a, p, i in itertools.product(range(KAPPA), range(planes), range(n)):
+        run.machine.memory[where + (a * planes + p) * n + i] = w[a][p][i], 0
+    run.machine.call(f"{SPACE}{backend}::combinations_bytes", [n, planes])
+    packed = run.room(run.machine.general["rax"], 64)
+    run.machine.call(f"{SPACE}{backend}::pack_combinations", [where, n, planes, packed])
+    for at, (block, p, a, i) in enumerate(itertools.product(
+            range(-(-n // BLOCK)), range(planes), range(KAPPA), range(BLOCK))):
+        j = block * BLOCK + i
+        entry = z3.Extract(7, 0, lift(z3.ZeroExt(56, w[a][p][j]), PRIMES[p])) if j < n else 0
+        run.expect(run.output(packed + at, 8), entry, 8, f"packed byte {at}")
 
 
 # --- the low rank part ---------------------------------------------------------------------------

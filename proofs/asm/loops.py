@@ -15,11 +15,12 @@ import terms as t
 from carried import REHEARSED, bytes_from, guessed, of_eight
 from machine import Refused, same
 from regions import Fork, Interval, claimed
-from shapes import UNKNOWN, Loop, Shape, changes, common, loops_of, loosened
+from shapes import UNKNOWN, Affine, Loop, Shape, changes, common, loops_of, loosened, value_at
 from sizes import conjuncts, parts_in
 from totals import MOST, places_of, sum_at
 
 ROUNDS = 8      # of guesses
+LONG = 16       # passes from which on a loop that adds up products is not executed pass by pass
 PASSES = 10000  # of a loop that is executed pass by pass
 
 
@@ -51,6 +52,10 @@ class Explorer:
     def __init__(self, machine):
         self.machine, self.sizes, self.image = machine, machine.sizes, machine.image
         self.loops, self.unrolled, self.counters = {}, set(), 0
+        self.known = {}   # head of a loop that adds up products -> what its passes change
+        self.places = {}  # head of such a loop -> where its first pass left sums, and their bits
+        self.going_on = []  # what holds of all passes of the last loop that go on
+        self.long = set()  # heads of loops of a known number of passes, which are too many
         self.forks = []      # (address, condition) of the conditions that were not decided
         self.summaries = []  # heads of the loops that were proved of any number of passes
         self.state = self.finish = None  # whose registers the machine has; what proves how a way ends
@@ -206,9 +211,16 @@ class Explorer:
     def inside(self, state, loop):
         """[(state, address)] of the ways out of a loop that a state has come to."""
         loop, out = Loop(loop.head, loop.body, loop.leaving, state.calls), []
-        for _ in range(PASSES):
+        if self.machine.scouting and loop.head in self.known:
+            return self.joined(self.summary(state, loop, None))
+        first = first_backs = None
+        for number in range(PASSES):
             ways, is_decided = self.trial(state, loop)
             backs = [way for way, at in ways if at == loop.head]
+            first, first_backs = (state, backs) if number == 0 else (first, first_backs)
+            if self.machine.totals and is_decided and (number == LONG or loop.head in self.long):
+                self.long.add(loop.head)
+                return self.joined(self.summary(first, loop, first_backs))
             if not is_decided:
                 return out + self.joined(self.summary(state, loop, backs))
             out += self.joined([(way, at) for way, at in ways if at != loop.head])
@@ -247,13 +259,17 @@ class Explorer:
         return ways, not (is_open and 0 < backs < len(ways))
 
     def summary(self, first, loop, backs):
-        """The ways out of a loop of any number of passes; `backs`: where its first pass led."""
+        """The ways out of a loop of any number of passes; `backs`: where its first pass led, None if it was
+        not tried."""
         self.counters += 1
         passes = self.sizes.counter(f"pass[{self.counters}]")
-        shape, bounds = self.generic(first, loop, backs, passes)
+        stores = self.machine.stores
+        shape, bounds = self.generic(first, loop, backs, passes) if backs is not None else (
+            self.known_shape(first, loop, passes), [])
         if self.machine.chains and not self.machine.scouting:
             shape = self.carrying(shape, bounds, loop)
-        if self.machine.totals and not self.machine.scouting:
+        # A loop whose passes store outputs is thought to carry no sums.
+        if self.machine.totals and not self.machine.scouting and stores == self.machine.stores:
             shape = self.adding(shape, bounds, loop)
         start = shape.state(self.machine, bounds)
         if self.machine.watch and not self.is_all_read(first):
@@ -287,9 +303,29 @@ class Explorer:
             else:
                 kept = [b for b in bounds if all(self.holds_after(b, s, passes) for s in backs)]
                 if len(kept) == len(bounds) and not wrong:
+                    if self.machine.totals and self.machine.totals.are_deep:
+                        self.learn(shape, loop, backs)
                     return shape, bounds
             bounds, shape = kept, shape.without(wrong)
         raise Refused(f"no invariant of the loop at {loop.head:x} is found")
+
+    def learn(self, shape, loop, backs):
+        """Remembers, for later guesses, what changes in a loop and what holds of all passes that go on."""
+        known = self.known.get(loop.head, shape.forms)
+        self.known[loop.head] = common([shape.forms, known])
+        self.going_on = [fact for fact in backs[0].path if all(
+            any(fact.eq(other) for other in state.path) for state in backs[1:])] if backs else []
+
+    def known_shape(self, first, loop, passes):
+        """What an earlier summary of a loop found that changes, as a guess that nothing has tried."""
+        forms = {}
+        for place, form in self.known[loop.head].items():
+            v = None if form == UNKNOWN else value_at(first, place)
+            if v is None:
+                forms |= loosened([place])
+            else:
+                forms[place] = Affine(t.extract(v, 0, form.width), form.step, form.width)
+        return Shape(first, forms, passes)
 
     def carrying(self, shape, bounds, loop):
         """The same, with what loops carry, as far as passes that store nothing show."""
@@ -330,22 +366,30 @@ class Explorer:
     def adding(self, shape, bounds, loop):
         """The same, with the products that loops add up, as far as passes that store nothing show."""
         totals = self.machine.totals
+        facts = self.going_on
         unknown = [place for place, form in shape.forms.items() if form == UNKNOWN]
-        backs = self.rehearsal(shape.first, loop)
-        places = places_of(unknown, backs[0]) if backs else {}
+        if loop.head not in self.places:
+            backs = self.rehearsal(shape.first, loop)
+            self.places[loop.head] = places_of(unknown, backs[0]) if backs else {}
+        known = self.places[loop.head]
+        places = {place: known[place] for place in unknown if place in known}
         firsts = {place: sum_at(shape.first, place, width) for place, width in places.items()}
         held = totals.held({place: width for place, width in places.items() if firsts[place] is not None})
         if not held:
             return shape
         start = shape.richer(held).state(self.machine, bounds)
-        most, backs = self.most_passes(shape.passes, start.path), self.rehearsal(start, loop)
+        most = self.most_passes(shape.passes, start.path)
+        # Of this pass only the ways that go on matter.
+        start.path += [fact for fact in facts if not any(fact.eq(other) for other in start.path)]
+        backs = self.rehearsal(start, loop)
         forms = {place: totals.form(form, firsts[place], place, backs, shape.passes, most)
                  for place, form in held.items()} if backs and most is not None else {}
-        return shape.richer({place: form for place, form in forms.items() if form is not None})
+        forms = {place: form for place, form in forms.items() if form is not None}
+        return shape.richer(forms | totals.copies(held, forms, firsts, backs))
 
     def most_passes(self, passes, path):
-        """How many passes lie behind where one begins, at most: a power of 2 less 2, or None if there is no
-        such number."""
+        """How many passes lie behind where one begins, at most: a power of 2 less 1 or less 2, or None if
+        there is no such number."""
         def is_most(power):
             return self.sizes.holds(self.sizes.total(passes) <= (1 << power) - 2, path)
         if not is_most(MOST):
@@ -354,7 +398,8 @@ class Explorer:
         while high - low > 1:
             middle = (low + high) // 2
             low, high = (low, middle) if is_most(middle) else (middle, high)
-        return (1 << high) - 2
+        least = (1 << low) - 1  # 1023, of 1024 passes
+        return least if self.sizes.holds(self.sizes.total(passes) <= least, path) else (1 << high) - 2
 
     def guesses(self, first, backs, passes):
         """Bounds that the branches of a pass suggest for the next, and that hold at the first."""
@@ -448,6 +493,8 @@ class Explorer:
         places = {}
         for state, at in ways:
             key = at if t.is_int(at) else t.keep(at), state.calls, state.seen.get_id()
+            if self.machine.totals and self.machine.totals.are_deep and not self.machine.scouting:
+                key += self.machine.totals.wide_sums(state),
             places.setdefault(key, (at, []))[1].append(state)
         return [(self.merged(states), at) for at, states in places.values()]
 

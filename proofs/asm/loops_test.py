@@ -14,7 +14,7 @@ from machine import Refused
 from sizes import Contradictions, Sizes, conjuncts
 
 MASK, BELOW, QUANTISE = ("avx512", "mask"), ("avx512", "below"), ("avx512", "quantise")
-PANEL = ("avx2", "multiply_panel_by_1")
+PANEL, COMBINE = ("avx2", "multiply_panel_by_1"), ("avx512", "combine")
 
 
 class NoBound(loops.Explorer):
@@ -123,6 +123,17 @@ class OtherStep(WrongTotal):
             step=2 * end.step))
 
 
+class OtherRow(loops.Explorer):
+    """That a loop around loops leaves in memory what it adds up in another register."""
+
+    def adding(self, shape, bounds, loop):
+        shape = super().adding(shape, bounds, loop)
+        places = sorted(place for place, form in shape.forms.items()
+                        if place[0] == "byte" and type(form) is totals.Total and form.byte == 0)
+        forms = [shape.forms[place] for place in places]
+        return shape.richer(dict(zip(places, forms[1:] + forms[:1])))
+
+
 class NotFromZero(loops.Explorer):
     """That there were products before the first pass."""
 
@@ -159,6 +170,7 @@ SPOILT = [(NoBound, MASK, "not proved to lie in it"), (NotKept, MASK, "a bound t
           (WrongTotal, PANEL, "an invariant that a loop does not keep"),
           (OtherStep, PANEL, "an invariant that a loop does not keep"),
           (NotFromZero, PANEL, "a value that a loop does not begin with"),
+          (OtherRow, COMBINE, "an invariant that a loop does not keep"),
           (InNoRegister, BELOW, "is in no register"), (InWrongRegister, BELOW, "is in no register")]
 
 

@@ -174,6 +174,10 @@ class Machine:
         """Of two unknown numbers, 2 * width bits."""
         return self.multiply(self, a, b, width, signed)
 
+    def quotient(self, v, count):
+        """floor(v / 2^count) of 64 bits as a sum; None if it is not known as one."""
+        return None
+
     def noted(self, condition):
         """The same of one that becomes a bit."""
         return self.decided(condition)

@@ -34,6 +34,13 @@ MUTANTS = [
     ("avx2", "gemm", "m=3 n=5 b=1 planes=4", "finish_plane", r"(vpsrlq +.*,)0x27", r"\g<1>0x26"),
     ("avx512", "gemm", "m=3 n=5 b=1 planes=4", "multiply_block<4ul>", r"(vpsrlq +.*,)0x27", r"\g<1>0x26"),
     ("avx2", "combine", "n=3 b=2 planes=7", "combine", r"(shr +\w+,)0x27", r"\g<1>0x26"),
+    # Half of the prime, and a padding that is not 0.
+    ("portable", "pack_combinations", "n=3 planes=7", "pack_combinations", r"sub +esi,0x1\b", "sub esi,0x3"),
+    ("portable", "pack_combinations", "n=3 planes=7", "pack_combinations", r"(mov +BYTE PTR .*,)0x0\b",
+     r"\g<1>0x1"),
+    # What is behind the rest of a column is not 0.
+    ("avx512", "combine", ANY, "combine", r"vmovdqa64 +ZMMWORD PTR \[rsp\+0x140\],zmm2",
+     "vpxor xmm2,xmm2,xmm2"),
     ("portable", "dequantise", ANY, "dequantise", "mulsd", "addsd"),
     ("portable", "quantise", ANY, "quantise", "divsd", "mulsd"),
     ("avx2", "quantise", ANY, "quantise", "vpmaxsd", "vpminsd"),
@@ -101,6 +108,9 @@ SIZE_MUTANTS = [
     ("avx2", "multiply_panel_by_4", ANY, "multiply_panel_by_4", r"sub +rcx,0x1\b", "sub cx,0x1", "steps=3"),
     ("avx512", "multiply_panel_by_1", ANY, "multiply_panel_by_1", "cmp +rdi,rdx", "cmp di,dx", "steps=3"),
     ("avx512", "multiply_panel_by_5", ANY, "multiply_panel_by_5", r"shl +rdx,0x2", "shl dl,0x2", "steps=3"),
+    # Blocks of a pass counted in 16 bits; the second pass begins elsewhere.
+    ("avx512", "combine", ANY, "combine", r"cmp +rax,rcx", "cmp ax,cx", "n=70 b=2 planes=1"),
+    ("avx512", "combine", ANY, "combine", r"shr +r13,0x6", "shr r13,0x7", "n=70 b=2 planes=1"),
     # 31 or 255 products taken for 32 or 256; a rest of 4 products left out.
     ("portable", "low_rank_inner", ANY, "low_rank_inner", r"cmp +rbx,0x1f\b", "cmp rbx,0x1e", "k=1 n=70"),
     ("portable", "low_rank_inner", ANY, "low_rank_inner", r"test +cl,0x7\b", "test cl,0x3", "k=1 n=70"),

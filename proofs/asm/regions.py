@@ -22,6 +22,7 @@ from sizes import Data, Sizes, divided, parts_in
 from sums import Sum
 
 END = 1 << 63
+MOST_COPIED = 64  # bytes to the stack, of an unknown number
 FEW = 8  # places on the stack between which sizes decide
 
 
@@ -72,6 +73,7 @@ class RegionMachine(Machine):
         self.regions, self.path, self.written = {}, [], []
         self.guards = {}        # id of a bit of a lane mask -> the claim that it is 1
         self.guarded = {}       # id of an element that is read under such a bit -> the bit's id
+        self.stores = 0         # in arrays
         self.copies = 0         # calls of memmove between arrays
         self.compared = {}      # ids of a chunk and of code of an element -> how many outputs were proved
         self.guard = self.assumed = None  # the bit that is 1 where a store is compared, and its id
@@ -224,7 +226,7 @@ class RegionMachine(Machine):
         return None
 
     def new_element(self, chunk, guard):
-        v = self.run.element(chunk.family, guard is None)
+        v = self.run.element(chunk.family, guard is None or chunk.family.may_be_0())
         if guard is not None:
             fact, bit = chunk.family.fact, t.ident(guard)
             self.guarded[t.ident(v)] = bit
@@ -290,6 +292,7 @@ class RegionMachine(Machine):
     def store(self, address, cells):
         if t.is_int(address):
             return super().store(address, cells)
+        self.stores += 1
         if self.scouting:
             return None
         region, chunk, offset = self.located(address, len(cells))
@@ -323,6 +326,8 @@ class RegionMachine(Machine):
         compared."""
         if all(map(t.is_int, (to, source))):
             return super().copy(to, source, size, may_overlap)
+        if t.is_int(to):
+            return self.copy_to_stack(to, source, size)
         if self.scouting:
             return None
         number, path = self.sizes.total(size), self.path
@@ -340,6 +345,34 @@ class RegionMachine(Machine):
         self.path = path
         self.written.append(Interval(chunk, offset, t.add(offset, size, 64)))
         return None
+
+    def copy_to_stack(self, to, source, size):
+        """Of the first elements of an array, as many as sizes say, to bytes of which all are 0."""
+        most = size if t.is_int(size) else (self.sizes.bounds(size) or (0, END))[1]
+        if most > MOST_COPIED:
+            raise Refused("copies too much to the stack")
+        if self.scouting:
+            return super().store(to, self.unknown_cells(most))
+        number = self.sizes.total(size)
+        region, chunk, offset = self.located(source, number)
+        first, before = self.first_element(region, chunk, offset)
+        if before or chunk.size != 1 or region.is_output or region is self.watched:
+            raise Refused("copies something else than bytes of an input to the stack")
+        if any(cell != 0 for cell in super().load(to, most)):
+            raise Refused("copies to bytes of the stack that are not 0")
+        cells = []
+        for k in range(most):
+            bit = self.guard_bit(size, k)
+            cells.append((self.element(region, chunk, t.add(first, k, 64), bit), 0))
+        return super().store(to, cells)
+
+    def guard_bit(self, count, k):
+        """The bit that is 1 if `count` is greater than k."""
+        if t.is_int(count):
+            return None if count > k else 0
+        bit = z3.BitVec(f"lane[{t.keep(count)}.{k}]", 1)
+        self.guards[t.keep(bit)] = claimed(self.sizes.value(count) > k)
+        return bit
 
     def compare(self, region, chunk, offset, cells, guards):
         """What the contract says of each element stored, under the bit of its lane if it has one."""
@@ -465,6 +498,7 @@ class RegionMachine(Machine):
             return self.store(where, cells)
         if t.is_int(where) or self.prefix(mask) is None:
             return super().store_lanes(where, cells, element, mask)
+        self.stores += 1
         if self.scouting:
             return None
         region, chunk, offset, bits, end = self.lanes_at(where, len(cells), element, mask)
@@ -521,6 +555,24 @@ class RegionMachine(Machine):
         if v is None and self.totals and self.scouting:
             return self.unknown("product", 128)
         return super().product(a, b, width, signed) if v is None else t.zero_extend(v, 64, 128)
+
+    def quotient(self, v, count):
+        """The same of a sum of sizes and counters of which all but what is proved to be below 2^count is a
+        multiple of it."""
+        atoms, constant = t.linear(v, 64)
+        if any(key not in self.sizes.symbols or key in self.regions for key in atoms):
+            return None
+        unit = 1 << count
+        whole = {key: one for key, one in atoms.items() if t.signed(one[1], 64) % unit == 0}
+        rest = {key: one for key, one in atoms.items() if key not in whole}
+        least = t.signed(constant, 64) // unit * unit
+        if not whole or any(key in self.sizes.counters for key in rest):
+            return None
+        left, above = t.build(rest, constant - least, 64), t.build(whole, least & t.mask(64), 64)
+        low, high = (self.sizes.total(part) for part in (left, above))
+        if not self.proved(*map(claimed, (low >= 0, low < unit, high >= 0, high < 1 << 64))):
+            return None
+        return divided(above, unit)
 
     def noted(self, condition):
         """The same where both ways can be followed at once."""

@@ -120,6 +120,16 @@ class Family:
         self.name, self.width, self.count = name, width, 0
         self.any = z3.BitVec(f"{name}[any]", width)
         self.fact, self.parts, self.found, self.whole = fact, parts, {}, {}
+        self.has_0 = None
+
+    def may_be_0(self):
+        """Whether 0 has all that is known of the elements, and of their parts."""
+        if self.has_0 is None:
+            known = self.fact(z3.BitVecVal(0, self.width))
+            self.has_0 = bool(self.parts) and all(
+                part.range[0] <= 0 <= part.range[1] for part in self.parts) and all(
+                z3.is_true(z3.simplify(fact)) for fact in known)
+        return self.has_0
 
 
 def no_facts(_):

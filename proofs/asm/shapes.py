@@ -165,8 +165,17 @@ class Shape:
         state = self.first.copy()
         state.path += bounds
         state.flags = machine.NO_FLAGS
+        unknown = {}
         for place, form in self.forms.items():
-            self.put(machine, state, place, form)
+            if place[0] == "vector" and form == UNKNOWN:
+                unknown.setdefault(place[1], []).append(place[2])
+            else:
+                self.put(machine, state, place, form)
+        for number, own in unknown.items():
+            v, cells = machine.unknown(f"zmm{number}", 512), list(state.vectors[number])
+            for k in own:
+                cells[k] = v, k
+            state.vectors[number] = cells
         return state
 
     def put(self, machine, state, place, form):

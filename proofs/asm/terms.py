@@ -275,6 +275,8 @@ def sign_extend(v, width, to):
         return signed(v, width) & mask(to)
     if type(v) is Sum and v.exact():
         return Sum(to, (v,))
+    if ident(v) in sums.FORMS:
+        return Sum(to, (sums.FORMS[ident(v)],))
     if kind(v) == z3.Z3_OP_EXTRACT and lowest(v) == 0:
         known = sums.FORMS.get(ident(parts_of(v)[0]))
         if known is not None and sums.fits(known.interval(), width):

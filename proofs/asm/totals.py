@@ -20,12 +20,13 @@ import terms as t
 from machine import Refused
 
 SEVERAL = 8  # times that a pass adds the same product, at most
+MANY = 8  # stretches that may begin another one, which to compare takes longer than to ask if it is over
 MOST = 25  # the passes of a loop are fewer than 2 to this
 
 
 class End(NamedTuple):
-    """The elements of one array: the array and what is taken of each; the index of the first; how much
-    further the next one is."""
+    """The elements of one array: the array, what is taken of each, and the id of the bit without which it
+    is 0; the index of the first; how much further the next one is."""
     of: tuple
     first: object
     step: int
@@ -73,8 +74,8 @@ class Stretch:
 
     def may_begin(self, whole):
         """Whether it has the arrays and the steps of another one that has products, as one that has one."""
-        is_single = t.is_int(self.length)
-        return self.of == whole.of and (not t.is_int(whole.length) or is_single and whole.length) and (
+        is_single, more = t.is_int(self.length), 0 if t.is_int(self.length) else 1
+        return self.of == whole.of and (not t.is_int(whole.length) or whole.length > more) and (
             is_single or all(x.step == y.step for x, y in zip(self.ends, whole.ends)))
 
     def is_behind(self, other):
@@ -94,11 +95,6 @@ class Stretch:
 
     def with_ends(self, ends, length, most):
         return Stretch(ends, length, most, self.product)
-
-
-def is_one(a, b):
-    """Whether two values are the same sum."""
-    return key_of(a) == key_of(b)
 
 
 def key_of(v):
@@ -139,6 +135,11 @@ class Totals:
     def __init__(self, machine):
         self.machine, self.products, self.kept = machine, {}, []
         self.unit = sums.factor(Unknown(1, 1))
+        # Whether loops stand in loops three deep: what changes in one is guessed once, and ways out of it
+        # with different 64-bit sums stay apart.
+        self.are_deep = False
+        # What is_equal proved on any path, what is_number found, and whether it was asked.
+        self.equal, self.zeros, self.asked = {}, {}, False
         machine.totals = self
 
     def product(self, stretch):
@@ -212,13 +213,15 @@ class Totals:
         """The element of an array that an operand is a part of."""
         for number, region in enumerate(self.machine.regions.values()):
             place = region.places.get(t.ident(operand.variable))
-            if place is not None and place[1] is None:
-                return End((number, operand.part.name), place[0], 0)
+            if place is not None:
+                guard = 0 if place[1] is None else t.ident(place[1])
+                return End((number, operand.part.name, guard), place[0], 0)
         return None
 
-    def of(self, pointer, part):
-        """What End.of says of an array and the only part of its elements."""
-        return list(self.machine.regions).index(t.ident(pointer)), part
+    def of(self, pointer, part, guard=None):
+        """What End.of says of an array and a part of its elements, read under a bit or none."""
+        number = list(self.machine.regions).index(t.ident(pointer))
+        return number, part, 0 if guard is None else t.keep(guard)
 
     def stretch(self, ends, length, most):
         """Of [(what `of` says, the first index, the step)]."""
@@ -230,26 +233,40 @@ class Totals:
         """Whether two sums are proved to be the same integer."""
         if a.times() == b.times():
             return True
-        (own, others), (more, rest) = map(self.stretches, (a, b))
-        return others == rest and self.are_equal(own, more)
+        key = tuple(frozenset(v.times().items()) for v in (a, b))
+        if key not in self.equal:
+            (own, others), (more, rest) = map(self.stretches, (a, b))
+            self.asked = False
+            is_so = others == rest and self.are_equal(own, more)
+            if self.asked or not is_so:
+                return is_so
+            self.equal[key] = True  # on any path
+        return True
 
     def are_equal(self, own, others):
         """The same of two lists of (Stretch, times)."""
-        own, others = self.joined(own), self.joined(others)
+        own, others, places = self.joined(own), self.joined(others), {}
+        for one, times in own:
+            places.setdefault((one.of, times), {}).setdefault(one.place(times), []).append(one)
         for left, times in others:
-            while found := self.beginning(left, [one for one, several in own if several == times]):
-                own = [one for one in own if one[0] is not found]
+            alike = places.get((left.of, times), {})
+            while found := self.beginning(left, alike, times):
+                alike[found.place(times)].remove(found)
                 left = left.after(found)
             if not self.is_number(left.length, 0):
                 return False
-        return all(self.is_number(one.length, 0) for one, _ in own)
+        return all(self.is_number(one.length, 0) for places_of_one in places.values()
+                   for several in places_of_one.values() for one in several)
 
-    def beginning(self, whole, stretches):
-        """One of some stretches that is proved to be the beginning of another one, if it is not longer."""
-        alike = [one for one in stretches if one.may_begin(whole)]
-        for one in alike:  # first what needs no solver
-            if all(is_one(x.first, y.first) for x, y in zip(one.ends, whole.ends)):
+    def beginning(self, whole, places, times):
+        """One of some stretches, by their places, that is proved to be the beginning of another one, if it is
+        not longer."""
+        for one in places.get(whole.place(times), ()):  # first what needs no solver
+            if one.may_begin(whole):
                 return one
+        alike = [one for several in places.values() for one in several if one.may_begin(whole)]
+        if len(alike) > MANY and self.is_number(whole.length, 0):
+            return None
         for one in alike:
             if not any(one.is_behind(other) for other in alike) and all(
                     self.is_number(x.first, y.first) for x, y in zip(one.ends, whole.ends)):
@@ -261,7 +278,11 @@ class Totals:
         difference = t.sub(a, b, 64)
         if t.is_int(difference):
             return difference == 0
-        return self.machine.proved(self.machine.sizes.total(difference) == 0)
+        key, self.asked = (t.keep(difference), *(fact.get_id() for fact in self.machine.path)), True
+        if key not in self.zeros:
+            self.kept.append(tuple(self.machine.path))  # whose facts so keep their ids
+            self.zeros[key] = self.machine.proved(self.machine.sizes.total(difference) == 0)
+        return self.zeros[key]
 
     def joined(self, stretches):
         """The same with products one by one where their number is known, but those that continue all
@@ -335,6 +356,19 @@ class Totals:
                 return None
         return form
 
+    def copies(self, held, forms, firsts, backs):
+        """{place: Total} of other places, to which a pass brings what it has added up in one of `forms`."""
+        owners = {next(iter(held[place].first.times())): place for place in forms}
+        found = {}
+        for place, form in held.items():
+            ends = [sum_at(state, place, form.width) for state in backs] if place not in forms else []
+            begun = {next((one for one in v.times() if one in owners), None) for v in ends if v is not None}
+            owner = owners.get(begun.pop()) if len(begun) == 1 and None not in ends else None
+            if owner is not None and held[owner].width == form.width and self.is_equal(
+                    firsts[place], firsts[owner]):
+                found[place] = forms[owner]
+        return found
+
     def per_pass(self, one, passes):
         """(the Stretch of pass 0, how many products a pass adds) of what pass `passes` adds."""
         moves = [t.signed(t.linear(end.first, 64)[0].get(t.ident(passes), (None, 0))[1], 64)
@@ -342,20 +376,23 @@ class Totals:
         if not all(moves):
             return None
         single = t.is_int(one.length) and one.length == 1
-        counts = {1} if single else {divmod(move, end.step) for move, end in zip(moves, one.ends)}
-        if not single:
-            if len(counts) != 1 or min(counts)[1]:
-                return None
-            counts = {min(counts)[0]}
+        counts = {(1, 0)} if single else {divmod(move, end.step) for move, end in zip(moves, one.ends)}
+        if len(counts) != 1 or min(counts)[1]:
+            return None
         ends = [End(end.of, t.sub(end.first, t.scale(passes, move, 64), 64), move if single else end.step)
                 for end, move in zip(one.ends, moves)]
-        return one.with_ends(ends, 1, 1), min(counts)
+        return one.with_ends(ends, 1, 1), min(counts)[0]
 
     def integers(self, state):
         """The ids of the sizes and counters on which the sums in a state depend."""
         return self.machine.sizes.symbols_in([
             v for total in sums_in(state) for one, _ in self.stretches(total)[0]
             for v in (one.length, *(end.first for end in one.ends))])
+
+    def wide_sums(self, state):
+        """What the 64-bit sums of a state's memory are."""
+        return frozenset((at, frozenset(cell[0].times().items())) for at, cell in state.memory.items()
+                         if type(cell) is tuple and type(cell[0]) is sums.Sum and cell[0].width == 64)
 
     # --- conclusions -----------------------------------------------------------------------------
 

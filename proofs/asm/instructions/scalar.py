@@ -153,6 +153,10 @@ def logic(m, i):
     a, b = m.read(i.operands[0], width), m.read(i.operands[1], width)
     function = {"and": t.band, "test": t.band, "or": t.bor, "xor": t.bxor}[i.name]
     result = function(a, b, width)
+    if i.name == "and" and width == 64 and t.is_int(b) and not t.is_int(a) and b:
+        zeros = (b & -b).bit_length() - 1
+        quotient = m.quotient(a, zeros) if b == t.mask(64) - t.mask(zeros) else None
+        result = result if quotient is None else t.shl(quotient, zeros, 64)
     m.flags = Flags(result, width)
     if i.name != "test":
         m.write(i.operands[0], result, width)
@@ -180,6 +184,9 @@ def shift(m, i):
         raise Refused("a shift count depends on data")
     count &= 63 if width == 64 else 31
     result = {"shl": t.shl, "shr": t.shr, "sar": t.sar}[i.name[:3]](a, count, width)
+    if i.name[:3] == "shr" and width == 64 and not t.is_int(a) and count:
+        quotient = m.quotient(a, count)
+        result = result if quotient is None else quotient
     if not i.name.endswith("x") and count:
         def last_bit():
             at = width - count if i.name == "shl" else count - 1
