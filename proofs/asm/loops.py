@@ -528,17 +528,8 @@ class Explorer:
             if all(others):
                 any_way = z3.Or([z3.And(facts) for facts in others])
                 if not self.sizes.holds(any_way, one.path):  # else it says nothing
-                    one.path += self.told_of_pointers(any_way, [path[same_facts:] for path in paths])
                     one.path.append(any_way)
         return one
-
-    def told_of_pointers(self, any_way, paths):
-        """Facts that all ways have, if one of them speaks of pointers: then their disjunction does too, and
-        counts only where pointers are spoken of."""
-        if not self.sizes.bases_of(any_way) & self.sizes.pointers:
-            return []
-        ids = [{fact.get_id() for fact in path} for path in paths]
-        return [fact for fact in paths[0] if all(fact.get_id() in own for own in ids)]
 
     # --- what is written -------------------------------------------------------------------------
 
