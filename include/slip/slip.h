@@ -76,16 +76,15 @@ typedef struct slip_image_classifier slip_image_classifier;
 
 /** slip::CharlieOptions and slip::TimeLimits. */
 typedef struct slip_charlie_options {
-    size_t size;          /**< sizeof(slip_charlie_options) */
-    size_t masks_ready;   /**< masks per group that are kept ready */
-    size_t mask_memory;   /**< bytes of memory for masks */
-    uint32_t timeout_ms;  /**< of a frame that has begun, a handshake, a connection */
-    uint32_t patience_ms; /**< for the peer's next frame to begin */
-    uint32_t
-        busy_limit_ms;  /**< for how long a David who is busy is asked again over TLS; 0: once */
-    slip_report note;   /**< slip::CharlieOptions::note; its calls do not overlap */
-    void* note_context; /**< of `note` */
-    const char* seal;   /**< slip::CharlieOptions::seal, a path; NULL: nothing is sealed */
+    size_t size;            /**< sizeof(slip_charlie_options) */
+    size_t masks_ready;     /**< masks per group that are kept ready */
+    size_t mask_memory;     /**< bytes of memory for masks */
+    uint32_t timeout_ms;    /**< of a frame that has begun, a handshake, a connection */
+    uint32_t patience_ms;   /**< for the peer's next frame to begin */
+    uint32_t busy_limit_ms; /**< how long a busy David is asked again over TLS; 0: once */
+    slip_report note;       /**< slip::CharlieOptions::note; its calls do not overlap */
+    void* note_context;     /**< of `note` */
+    const char* seal;       /**< slip::CharlieOptions::seal, a path; NULL: nothing is sealed */
 } slip_charlie_options;
 
 /* The functions that open a model take a place for either kind, and set the one that fits, the

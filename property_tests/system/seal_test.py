@@ -6,7 +6,7 @@ import os
 import shutil
 import unittest
 
-from c_api_library import BAD_INPUT, CharlieOptions, Library, library_is_loadable
+from c_api_library import BAD_INPUT, Library, library_is_loadable, slip
 from serve_client import Served
 from slip_system import TINYSTORIES, David, SystemTest, run, write_checkpoint
 
@@ -150,7 +150,7 @@ class SealFromC(Library, SystemTest):
             assert result.returncode == 0, result.stderr
 
     def test_MODEL_20_the_option_seal(self):
-        options = CharlieOptions(seal=bytes(self.key))
+        options = slip.CharlieOptions(seal=bytes(self.key))
         self.open("charlie_in_process", self.folder / "out", ctypes.byref(options))
         model = ctypes.c_void_p()
         self.call(BAD_INPUT, "open_charlie_in_process", self.folder / "out", None,

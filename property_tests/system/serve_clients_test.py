@@ -58,12 +58,14 @@ class ServeClients(ServeTest):
                     self.fail("no generation ends with its client")
 
     def test_SERVE_8_a_client_who_does_not_read_is_given_up(self):
-        with self.unsplit("--client-timeout", "1", "--allow-logprobs") as served:
+        # An answer that ended early would fit the buffers of both sides.
+        endless = {**self.LONG, "logit_bias": {"2": -100}}
+        with self.unsplit("--client-timeout", "1", "--allow-all-logprobs") as served:
             host, port = served.endpoint.rsplit(":", 1)
             with socket.socket() as connection:
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
                 connection.connect((host, int(port)))
-                body = json.dumps(order(stream=True, logprobs=20, **self.LONG)).encode()
+                body = json.dumps(order(stream=True, logprobs=20, **endless)).encode()
                 connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
                                    b"application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
                 served.wait_for(lambda: self.given_up(served) == 1)
