@@ -49,6 +49,7 @@ kernels::PlanarMatrix public_rows(const DavidManifest& manifest, std::size_t wid
     const std::size_t rows = set.public_rows();
     const auto planes = masks::public_rows_by_plane(set, manifest.seed, width);
     std::vector<kernels::WeightMatrix> matrices;
+    matrices.reserve(set.planes);
     for (std::size_t p = 0; p < set.planes; ++p) {
         matrices.emplace_back(planes.data() + p * rows * width, rows, width);
     }
@@ -85,6 +86,7 @@ kernels::OffloadedWeights hidden_groups(const SafetensorsFile& file,
         const auto* data =
             elements_of<std::int8_t>(file, name, DType::i8, {h, shape.rows, shape.n});
         std::vector<kernels::WeightMatrix> planes;
+        planes.reserve(h);
         for (std::size_t p = 0; p < h; ++p) {
             planes.push_back(plane_of_a(file, name, data, p, shape));
         }

@@ -211,7 +211,9 @@ class ServeStops(ServeWithDavids, ServeTest):
     """Limits that would keep it for longer than the tests wait: a second signal ends every wait, and the
     first one those for what nobody has asked for yet."""
 
-    LIMITS = ("--timeout", FOREVER, "--patience", FOREVER, "--david-timeout", FOREVER, "--reopen", FOREVER)
+    LIMITS = ("--timeout", FOREVER, "--patience", FOREVER, "--david-timeout", FOREVER, "--reopen", FOREVER,
+              "--allow-all-logprobs")
+    ENDLESS = {"max_tokens": 400, "logit_bias": {"2": -100}}  # it does not end before David is lost
 
     def ends(self, served, *signals):
         for number in signals:
@@ -234,7 +236,7 @@ class ServeStops(ServeWithDavids, ServeTest):
 
     def test_SERVE_9_within_an_answer(self):
         with self.david() as david, self.hybrid(david, more=self.LIMITS) as served, \
-                self.begun(served, max_tokens=400) as answer:
+                self.begun(served, **self.ENDLESS) as answer:
             david.hang()
             served.wait_for(lambda: served.metric("waiting_for_david_seconds") >= 1)
             self.ends(served, signal.SIGTERM, signal.SIGINT)
@@ -243,7 +245,7 @@ class ServeStops(ServeWithDavids, ServeTest):
 
     def test_SERVE_9_while_a_david_is_called_again(self):
         with self.david() as david, self.hybrid(david, more=self.LIMITS) as served, \
-                self.begun(served, max_tokens=400) as answer:
+                self.begun(served, **self.ENDLESS) as answer:
             david.process.kill()
             served.wait_for(lambda: self.health(served)[0] == 503)
             self.ends(served, signal.SIGTERM, signal.SIGTERM)
