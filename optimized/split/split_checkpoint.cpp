@@ -321,6 +321,7 @@ void hide_matrices(const Checkpoint& checkpoint, const std::vector<GroupShape>& 
 void write_audit(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups,
                  const layout::Sha256& david_digest, const std::filesystem::path& folder) {
     std::vector<Tensor> tensors;
+    tensors.reserve(groups.size() + 1);
     for (std::size_t g = 0; g < groups.size(); ++g) {
         tensors.push_back(
             {layout::group_tensor(g), DType::i16, {groups[g].product().rows, groups[g].n}, {}});

@@ -74,7 +74,8 @@ class ServeClients(ServeTest):
             connection.connect((host, int(port)))
             body = json.dumps(endless).encode()
             connection.sendall(b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-                               b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+                               b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+                               + body)
             time.sleep(seconds)
             try:
                 while connection.recv(65536):
