@@ -19,14 +19,15 @@ std::string serve_processors(const WholeModel& whole);
 ///   batch8_over_batch1       tokens per second of 8 generations over those of one, hybrid;
 ///   batch8_over_batch1_shm   the same in shared memory;
 ///   batch8_over_unprotected  the same 8, hybrid over Int8Engine;
-///   batch8_in_turn           what that could be at most if Charlie and David take turns:
-///   ServeBound
-///                            (the paper's split alone);
+///   batch8_in_turn           what that could be at most if Charlie and David take turns, of the
+///                            paper's split alone: ServeBound;
 ///   batch8_bound, _shm       batch8_over_unprotected, times h (1 + ell/M): 1 is what David's
 ///                            products allow if they cost what their multiplications do;
-///   davids_share, _shm       of the time of a token, 8 generations, what David's products take
-///   alone; first_token              seconds from a prompt of 512 tokens to its first token, hybrid
-///   over
+///   davids_share, _shm       of the time of a token of 8, what David's products take alone;
+///   two_batches, _shm        what 8 generations could gain at most if Charlie had them in two
+///                            batches of 4, of which David always multiplies one: the time of a
+///                            token now, over that of his products of 4 columns twice;
+///   first_token              seconds from a prompt of 512 tokens to its first token, hybrid over
 ///                            Int8Engine;
 ///   first_token_bound        h (1 + ell/M) over that;
 ///   endpoint_over_library    tokens per second of 8 streams over HTTP, as clients see them, over

@@ -27,7 +27,7 @@ void HeldScheduler::free() {
     scheduler_->stop();  // whoever drains it returns
     std::unique_lock lock(mutex_);
     left_.wait(lock, [&] { return visits_ == 0; });
-    lock.unlock();  // callbacks that are left look
+    lock.unlock();  // its last callbacks take the lock, and are refused
     scheduler_.reset();
 }
 

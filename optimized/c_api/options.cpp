@@ -35,8 +35,8 @@ DavidOptions david_of(const slip_david_options* options) {
     return david;
 }
 
-SamplingOptions sampling_of(const slip_sampling_options* options) {
-    const slip_sampling_options chosen = known_part(&given(options, "options"), "options");
+SamplingOptions sampling_of(const slip_sampling_options* options, const std::string& name) {
+    const slip_sampling_options chosen = known_part(&given(options, name), name);
     SamplingOptions sampling;
     sampling.max_tokens = chosen.max_tokens;
     sampling.temperature = chosen.temperature;

@@ -59,8 +59,9 @@ inline TimeLimits limits_of(const slip_charlie_options& options) {
 /// All but the time limits, which belong to connections.
 CharlieOptions charlie_of(const slip_charlie_options& options);
 DavidOptions david_of(const slip_david_options* options);
-/// `options` must not be NULL.
-SamplingOptions sampling_of(const slip_sampling_options* options);
+/// `options` must not be NULL; errors call it `name`.
+SamplingOptions sampling_of(const slip_sampling_options* options,
+                            const std::string& name = "options");
 SchedulerOptions scheduler_of(const slip_scheduler_options* options);
 
 /// What calls a caller's function for every token; empty if it is NULL.

@@ -55,7 +55,7 @@ Submission submission_of(const slip_generation_request& request, const HeldSched
     Submission submission;
     const auto prompt = array(request.prompt, request.prompt_count, "prompt");
     submission.request.prompt.assign(prompt.begin(), prompt.end());
-    submission.request.sampling = sampling_of(request.sampling);
+    submission.request.sampling = sampling_of(request.sampling, "sampling");
     if (request.tenant != nullptr) submission.request.tenant = request.tenant;
     submission.request.grammar = grammar_of(request);
     const auto ends = array(request.ends, request.ends_count, "ends");

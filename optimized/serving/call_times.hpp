@@ -16,7 +16,7 @@ public:
 
     /// Generations need a session, which there is none of: from the first time on, call at once.
     void need(Clock::time_point now);
-    /// Nobody needs a session any more, or those who did have been told that there is none.
+    /// No generation waits for a session any more.
     void rest() { without_.reset(); }
     /// The session was lost: it is missing from now on, if it was not before.
     void lose(Clock::time_point now);

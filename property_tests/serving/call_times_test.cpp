@@ -61,7 +61,7 @@ TEST(CallTimes, SERVE_2_a_session_that_opens_without_a_step_does_not_shorten_pau
     EXPECT_EQ(times.next(), at(800));
 }
 
-TEST(CallTimes, SERVE_2_nobody_waits_when_nobody_needs_a_session) {
+TEST(CallTimes, SERVE_2_without_a_generation_no_time_runs_out) {
     CallTimes times(milliseconds(1000));
     EXPECT_FALSE(times.is_too_late(at(1'000'000)));
     times.need(at(0));

@@ -298,7 +298,7 @@ class Schedulers(Model, SystemTest):
         request = slip.GenerationRequest(prompt_count=1)
         self.call(BAD_INPUT, "submit", self.scheduler, ctypes.byref(request), None, says=["prompt is NULL"])
         request = slip.GenerationRequest()
-        self.call(BAD_INPUT, "submit", self.scheduler, ctypes.byref(request), None, says=["options is NULL"])
+        self.call(BAD_INPUT, "submit", self.scheduler, ctypes.byref(request), None, says=["sampling is NULL"])
         self.call(BAD_INPUT, "submit", self.scheduler, None, None, says=["request is NULL"])
         self.assertEqual(self.ended, {})
         self.call(OK, "free_scheduler", self.scheduler)

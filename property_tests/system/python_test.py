@@ -118,7 +118,7 @@ class Schedulers(Python, SystemTest):
             with self.assertRaises(slip.Overloaded):
                 scheduler.submit(self.prompt, 1)
 
-    def test_what_ends_a_generation_early(self):
+    def test_generations_that_fail_or_are_cancelled(self):
         began, go = threading.Event(), threading.Event()
 
         def hold(*_):
