@@ -68,6 +68,7 @@ public:
           bound_(bound_of(whole)),  // forks, so it comes first
           products_(whole, together),
           products_of_half_(whole, together / 2),
+          products_of_prompt_(whole, lengths_.prompt),
           link_(whole.server->connect()),
           memory_(whole.server->connect_in_memory()),
           engine_(protected_by(whole, *link_, lengths_.masks())),
@@ -83,6 +84,7 @@ public:
         if (bound_) bound_->measure();
         davids_.push_back(mean_seconds([&] { products_.multiply(); }));
         davids_twice_.push_back(2 * mean_seconds([&] { products_of_half_.multiply(); }));
+        davids_first_.push_back(seconds_of([&] { products_of_prompt_.multiply(); }));
         unprotected_.alone.push_back(open_.decode(1));
         with_stock([&] { protected_.alone.push_back(hybrid_.decode(1)); });
         unprotected_.company.push_back(open_.decode(together));
@@ -110,6 +112,7 @@ public:
         if (bound_) bound_->report_in(report);
         row("David's products alone, per token of 8", per_token(davids_));
         row("the same in two batches of 4", per_token(davids_twice_));
+        row("David's products alone, of a prompt", davids_first_);
         const auto figure = [&](const char* name, const auto& a, const auto& b) {
             report.figures.push_back({name, median_ratio(a, b)});
         };
@@ -124,6 +127,9 @@ public:
         of_bound("batch8_bound", unprotected_.company, protected_.company);
         of_bound("batch8_bound_shm", unprotected_.company, beside_.company);
         of_bound("first_token_bound", unprotected_.first, protected_.first);
+        of_bound("first_token_bound_shm", unprotected_.first, beside_.first);
+        figure("first_token_share", davids_first_, protected_.first);
+        figure("first_token_share_shm", davids_first_, beside_.first);
         figure("davids_share", per_token(davids_), protected_.company);
         figure("davids_share_shm", per_token(davids_), beside_.company);
         figure("two_batches", protected_.company, per_token(davids_twice_));
@@ -153,14 +159,14 @@ private:
     const WholeModel& whole_;
     const ServeLengths lengths_;
     const std::unique_ptr<ServeBound> bound_;  // of the paper's split
-    DavidsProducts products_, products_of_half_;
+    DavidsProducts products_, products_of_half_, products_of_prompt_;
     const std::unique_ptr<Transport> link_, memory_;
     engines::HybridEngine engine_, in_memory_;
     ServeContestant open_, hybrid_, local_;
     HttpContestant http_;
     const std::unique_ptr<SteadyState> steady_;  // of uniform masks
     Times unprotected_, protected_, beside_;
-    std::vector<double> over_http_, davids_, davids_twice_;
+    std::vector<double> over_http_, davids_, davids_twice_, davids_first_;
 };
 
 }  // namespace

@@ -29,7 +29,8 @@ std::string serve_processors(const WholeModel& whole);
 ///                            token now, over that of his products of 4 columns twice;
 ///   first_token              seconds from a prompt of 512 tokens to its first token, hybrid over
 ///                            Int8Engine;
-///   first_token_bound        h (1 + ell/M) over that;
+///   first_token_bound, _shm  h (1 + ell/M) over that;
+///   first_token_share, _shm  of that time, what David's products of the prompt take alone;
 ///   endpoint_over_library    tokens per second of 8 streams over HTTP, as clients see them, over
 ///                            those of the scheduler, Int8Engine: masks that are made meanwhile
 ///                            would disturb one more than the other.

@@ -183,7 +183,8 @@ class Bench(Deployment):
                                 "--tokens", "4", "--repetitions", "2")
         for name in ["batch8_over_batch1", "batch8_over_batch1_shm", "batch8_over_unprotected",
                      "batch8_bound", "batch8_bound_shm", "davids_share", "davids_share_shm", "two_batches",
-                     "two_batches_shm", "first_token", "first_token_bound", "endpoint_over_library", *more]:
+                     "two_batches_shm", "first_token", "first_token_bound", "first_token_bound_shm",
+                     "first_token_share", "first_token_share_shm", "endpoint_over_library", *more]:
             self.assertGreater(figures[name], 0, name)
 
     def assert_chart(self, plot, rows):
