@@ -2,6 +2,8 @@
 
 #include <pwd.h>
 
+#include <algorithm>
+#include <array>
 #include <iostream>
 #include <limits>
 #include <mutex>
@@ -48,6 +50,19 @@ EventLog::Fields fields_of(const std::string& line) {
             {"reason", line.substr(begin, line.size() - begin - 1)}};
 }
 
+/// Whether a load balancer's probe has caused this: a connection from `host` that went in the TLS
+/// handshake, or showed no certificate.
+bool is_probe(const EventLog::Fields& fields, const std::string& host) {
+    constexpr std::array ends{"the peer ended the connection", "Connection reset by peer",
+                              "peer did not return a certificate"};
+    const auto text = [](const EventLog::Value& value) { return std::get<std::string>(value); };
+    if (fields.size() != 2 || !text(fields[0].second).starts_with(host + ":")) return false;
+    const std::string reason = text(fields[1].second);
+    return std::any_of(ends.begin(), ends.end(), [&](const char* end) {
+        return reason == "the TLS handshake failed: " + std::string(end);
+    });
+}
+
 }  // namespace
 
 void add_serving_flags(Options& options) {
@@ -71,6 +86,10 @@ void add_serving_flags(Options& options) {
                        "multiply on the first NVIDIA GPU, of compute capability 8.0 or later");
     add_time_limits(options);
     add_log_flags(options);
+    options.add("probes-from", "ADDRESS",
+                "with HOST:PORT: no line for a connection from this address, a load balancer's, "
+                "that ends in "
+                "its TLS handshake without a certificate");
     options.group("Audits and demonstrations");
     options.add("misbehave", "flip",
                 "change one residue of each session's first reply, to show that Charlie notices");
@@ -80,6 +99,7 @@ Address where_to_listen(const Options& options) {
     Address address = parse_address(options.text_or("listen", "127.0.0.1:7401"), "--listen");
     if (address.in_memory()) {
         options.forbid("tls", "with --listen shm:NAME");
+        options.forbid("probes-from", "with --listen shm:NAME");
         peer_user(options);  // a wrong one is refused before anything is loaded
         return address;
     }
@@ -140,7 +160,11 @@ void serve_until_signal(const Options& options, const sigset_t& signals, EventLo
                         const std::function<void(std::function<void()> stop)>& on_server) {
     const Address address = where_to_listen(options);
     EventLog log("david", log_format(options));
-    const auto report = [&](const std::string& line) { log.tell_limited(fields_of(line)); };
+    const std::string prober = options.text_or("probes-from", "");
+    const auto report = [&](const std::string& line) {
+        const EventLog::Fields fields = fields_of(line);
+        if (prober.empty() || !is_probe(fields, prober)) log.tell_limited(fields);
+    };
     if (address.in_memory()) {
         SharedMemoryServer server(address.socket, peer_user(options), serving_options(options),
                                   std::move(serve), report);

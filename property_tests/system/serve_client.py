@@ -19,6 +19,15 @@ ID = {"chat": re.compile(r"chatcmpl-[0-9a-f]{24}"), "text": re.compile(r"cmpl-[0
 PATHS = {"chat": "/v1/chat/completions", "text": "/v1/completions"}
 
 
+def make_certificate(folder):
+    """key.pem and cert.pem of localhost, in a new folder."""
+    folder.mkdir()
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                    "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
+                    "subjectAltName=DNS:localhost", "-keyout", folder / "key.pem", "-out",
+                    folder / "cert.pem"], check=True, capture_output=True)
+
+
 class Served:
     """`slip serve` on a free port, until the end of the with block. Its log goes to a file, or to the
     descriptor `stderr`."""

@@ -10,12 +10,11 @@ import shutil
 import signal
 import socket
 import ssl
-import subprocess
 import time
 import unittest
 
-from serve_client import (PROMPT, Served, ServeTest, Wrong, events_of, order, read_error, read_stream,
-                          read_whole)
+from serve_client import (PROMPT, Served, ServeTest, Wrong, events_of, make_certificate, order, read_error,
+                          read_stream, read_whole)
 from slip_system import LIMIT_S, David
 
 KEY, OTHER_KEY = "a-key-of-24-characters-1", "a-key-of-24-characters-2"
@@ -169,15 +168,7 @@ class ServeKeys(ServeTest):
         cls.keys.write_text(f"# who may ask\n\nanna {KEY}\n{OTHER_KEY}\n")
         cls.keys.chmod(0o600)
         cls.https = cls.folder / "https"
-        cls.make_certificate(cls.https)
-
-    @staticmethod
-    def make_certificate(folder):
-        folder.mkdir()
-        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
-                        "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=localhost",
-                        "-addext", "subjectAltName=DNS:localhost", "-keyout", folder / "key.pem",
-                        "-out", folder / "cert.pem"], check=True, capture_output=True)
+        make_certificate(cls.https)
 
     def flags(self, *but):
         flags = {"--api-keys": self.keys, "--https-cert": self.https / "cert.pem",
@@ -245,7 +236,7 @@ class ServeKeys(ServeTest):
 
     def test_SERVE_6_certificates_and_keys_are_read_again(self):
         folder, keys = self.folder / "renewed", self.folder / "renewed_keys"
-        self.make_certificate(folder)
+        make_certificate(folder)
         (folder / "keys").write_text(f"anna {KEY}\n")
         (folder / "keys").chmod(0o600)
         flags = ["--https-cert", folder / "cert.pem", "--https-key", folder / "key.pem", "--api-keys",
@@ -255,7 +246,7 @@ class ServeKeys(ServeTest):
             old.request("GET", "/health")
             old.getresponse().read()
             shutil.rmtree(folder)
-            self.make_certificate(folder)
+            make_certificate(folder)
             keys.write_text(f"anna {OTHER_KEY}\n")
             keys.chmod(0o600)
             keys.rename(folder / "keys")
