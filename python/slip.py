@@ -144,7 +144,7 @@ class SplitOptions(Options):
     _fields_ = [("size", c_size_t), ("set", c_char_p), ("plan", c_char_p), ("rank", c_size_t),
                 ("threads", c_size_t), ("paper_attention", c_int), ("accept_grid", c_int),
                 ("audit", c_char_p), ("seal", c_char_p), ("on_progress", ON_PROGRESS), ("note", REPORT),
-                ("context", c_void_p)]
+                ("context", c_void_p), ("shards", c_size_t)]
 
 
 class DavidOptions(Options):
@@ -356,7 +356,8 @@ class _Model(_Object):
 
     @classmethod
     def over_tls(cls, artifact, endpoint, certificates, note=None, **options):
-        """Over the protocol, with the David at "HOST:PORT". `certificates`: the folder TLS/charlie.
+        """Over the protocol, with the David at "HOST:PORT", or of a split in shards with one at each of
+        "HOST:PORT,HOST:PORT,...". `certificates`: the folder TLS/charlie.
         `note` gets lines for the user. Options are the members of CharlieOptions."""
         kept, chosen = cls._options(note, options)
         return cls._open("charlie_tls", _text(artifact), _text(endpoint), _text(certificates), byref(chosen),

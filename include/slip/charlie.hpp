@@ -7,6 +7,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "slip/export.hpp"
 #include "slip/model.hpp"
@@ -58,6 +59,12 @@ SLIP_API Kind open_charlie(const std::filesystem::path& artifact, std::unique_pt
 template <class Kind = Model>
 SLIP_API Kind open_charlie(const std::filesystem::path& artifact, const Connect& connect,
                            const CharlieOptions& options = {});
+
+/// The same for a split in shards (SplitOptions::shards, MODEL-22): shards[i] leads to the David
+/// who has david-i. BadInput for another number of them than the split has.
+template <class Kind = Model>
+SLIP_API Kind open_charlie(const std::filesystem::path& artifact,
+                           const std::vector<Connect>& shards, const CharlieOptions& options = {});
 
 /// The same with a David inside the model: the protocol in one process and one thread, to measure
 /// and to test. It protects nothing.

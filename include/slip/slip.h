@@ -99,8 +99,8 @@ SLIP_C_API slip_status slip_open_checkpoint(const char* path, slip_language_mode
 SLIP_C_API slip_status slip_open_unsplit(const char* artifact, const char* audit,
                                          slip_language_model** language,
                                          slip_image_classifier** images);
-/** slip::open_charlie() over TLS: `endpoint` is "HOST:PORT", `certificates` the folder TLS/charlie.
- */
+/** slip::open_charlie() over TLS: `endpoint` is "HOST:PORT", or of a split in shards one for each,
+ * with commas between them, `certificates` the folder TLS/charlie. */
 SLIP_C_API slip_status slip_open_charlie_tls(const char* artifact, const char* endpoint,
                                              const char* certificates,
                                              const slip_charlie_options* options,
@@ -350,6 +350,7 @@ typedef struct slip_split_options {
     slip_on_progress on_progress; /**< called at the start and after every matrix */
     slip_report note;             /**< gets the notes that slip::split_checkpoint() returns */
     void* context;                /**< of both */
+    size_t shards;                /**< slip::SplitOptions::shards; 0: one */
 } slip_split_options;
 
 /** slip::split_checkpoint(): splits `model` into OUT/charlie and OUT/david; `out` must not exist.

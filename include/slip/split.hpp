@@ -55,10 +55,14 @@ struct SplitOptions {
     /// of the hidden split, are encrypted with it on the disk, and CharlieOptions::seal takes it
     /// (MODEL-20). Nothing is sealed if empty. BadInput for a set without hints.
     std::filesystem::path seal = {};
+    /// Davids among whom his half is divided, whole blocks each (MODEL-22): OUT/david-0,
+    /// OUT/david-1, ... in the place of OUT/david. BadInput for more than there are blocks.
+    std::size_t shards = 1;
 };
 
 /// Splits the checkpoint `model`, a Hugging Face folder or an ONNX file, into OUT/charlie, which
-/// keeps the sensitive part, and OUT/david, which David may have; OUT is options.out and must not
+/// keeps the sensitive part, and OUT/david, which David may have, or a folder per shard; OUT is
+/// options.out and must not
 /// exist. Goes on where a killed split with the same options was (DECO-11). Returns notes for the
 /// user (cut ranks, tied heads). Throws BadInput, also for a grid that was not accepted; nothing
 /// stays then. Split a model once in its life: two artifacts of one checkpoint give away their

@@ -162,14 +162,20 @@ std::optional<artifact::CharlieArtifact> examine_charlie(const fs::path& out, co
     return open_charlies_half(out, seal, findings);
 }
 
-std::optional<artifact::DavidArtifact> examine_david(const fs::path& folder, Findings& findings) {
+/// `folders`: of all shards.
+std::optional<artifact::DavidArtifact> examine_david(const std::vector<fs::path>& folders,
+                                                     Findings& findings) {
     std::optional<artifact::DavidArtifact> david;
-    examine_writers(folder, findings);
-    if (!findings.examine([&] { david.emplace(folder); })) return david;
-    note_set(folder, david->set(), findings);
-    findings.passed(bytes_of(folder / layout::david_weights));
-    findings.note(folder.string() + ": SHA-256 " + layout::to_hex(david->digest()));
-    note_sizes(folder, findings);
+    for (const fs::path& folder : folders) examine_writers(folder, findings);
+    if (!findings.examine([&] { david.emplace(folders); })) return david;
+    note_set(folders.front(), david->set(), findings);
+    for (const fs::path& folder : folders) {
+        findings.passed(bytes_of(folder / layout::david_weights));
+        note_sizes(folder, findings);
+    }
+    const std::string all =
+        folders.size() == 1 ? "" : " and " + std::to_string(folders.size() - 1) + " more shards";
+    findings.note(folders.front().string() + all + ": SHA-256 " + layout::to_hex(david->digest()));
     return david;
 }
 
@@ -286,11 +292,16 @@ void examine_matrices(const Checkpoint& checkpoint, const std::vector<GroupShape
 
 void examine_artifact(const fs::path& out, Findings& findings, const fs::path& seal) {
     const auto charlie = examine_charlie(out, seal, findings);
-    const auto david = examine_david(out / layout::david_folder, findings);
+    std::vector<fs::path> folders;
+    std::uintmax_t bytes = 0;
+    for (const std::string& name : layout::david_folders(charlie ? charlie->shards().size() : 1)) {
+        folders.push_back(out / name);
+        bytes += bytes_of(out / name / layout::david_weights);
+    }
+    const auto david = examine_david(folders, findings);
     if (charlie && david &&
         findings.examine([&] { artifact::require_same_split(*charlie, *david); })) {
-        const std::size_t bytes_per_group =
-            bytes_of(out / layout::david_folder / layout::david_weights) / charlie->groups().size();
+        const std::size_t bytes_per_group = bytes / charlie->groups().size();
         if (charlie->set().hides_weights) {
             require_hidden_companions(*charlie, *david, bytes_per_group, findings);
         } else {
@@ -318,7 +329,7 @@ void examine_charlies_half(const fs::path& folder, Findings& findings, const fs:
 }
 
 void examine_davids_half(const fs::path& folder, Findings& findings) {
-    examine_david(folder, findings);
+    examine_david({folder}, findings);
 }
 
 }  // namespace slip::api

@@ -60,13 +60,16 @@ graph::ParameterLookup CheckpointFiles::parameters() const {
 }
 
 SplitFiles::SplitFiles(const std::filesystem::path& artifact, const std::filesystem::path& seal)
-    : charlie_(artifact, seal), davids_half_(artifact / layout::david_folder) {
+    : charlie_(artifact, seal) {
+    for (const std::string& name : layout::david_folders(charlie_.shards().size())) {
+        davids_half_.push_back(artifact / name);
+    }
     require_groups_of_graph(charlie_);
 }
 
 const artifact::DavidArtifact& SplitFiles::david() const {
     std::call_once(david_read_, [&] {
-        require_folder(davids_half_);
+        for (const std::filesystem::path& folder : davids_half_) require_folder(folder);
         david_.emplace(davids_half_);
         artifact::require_same_split(charlie_, *david_);
     });

@@ -93,7 +93,7 @@ private:
     void hide_with(const std::vector<protocol::LatticeGroup>& groups) const;
 
     artifact::CharlieArtifact charlie_;
-    std::filesystem::path davids_half_;
+    std::vector<std::filesystem::path> davids_half_;  // a folder per shard
     mutable std::once_flag david_read_;
     mutable std::optional<artifact::DavidArtifact> david_;
     mutable std::once_flag audit_read_;

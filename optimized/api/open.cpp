@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "optimized/api/access.hpp"
 #include "optimized/base/error.hpp"
@@ -89,8 +90,14 @@ Kind open_unsplit(const std::filesystem::path& artifact, const std::filesystem::
 template <class Kind>
 Kind open_charlie(const std::filesystem::path& artifact, const Connect& connect,
                   const CharlieOptions& options) {
+    return open_charlie<Kind>(artifact, std::vector<Connect>{connect}, options);
+}
+
+template <class Kind>
+Kind open_charlie(const std::filesystem::path& artifact, const std::vector<Connect>& shards,
+                  const CharlieOptions& options) {
     // One object for all sessions: it may count its calls.
-    const auto shared = std::make_shared<const Connect>(connect);
+    const auto shared = std::make_shared<const std::vector<Connect>>(shards);
     return open_model<Kind>(
         open_split(artifact, options), artifact,
         [&](const SplitFiles& files) { return api::make_hybrid_runtime(files, *shared, options); },
@@ -103,8 +110,8 @@ template <class Kind>
 Kind open_charlie(const std::filesystem::path& artifact, std::unique_ptr<Transport> david,
                   const CharlieOptions& options) {
     return open_model<Kind>(open_split(artifact, options), artifact, [&](const SplitFiles& files) {
-        return api::make_hybrid_runtime(
-            files, [&] { return std::move(david); }, asking_once(options));
+        const Connect once = [&] { return std::move(david); };
+        return api::make_hybrid_runtime(files, {once}, asking_once(options));
     });
 }
 
@@ -122,6 +129,8 @@ Kind open_charlie_in_process(const std::filesystem::path& artifact, const Charli
     template Kind open_checkpoint<Kind>(const std::filesystem::path&);                            \
     template Kind open_unsplit<Kind>(const std::filesystem::path&, const std::filesystem::path&); \
     template Kind open_charlie<Kind>(const std::filesystem::path&, const Connect&,                \
+                                     const CharlieOptions&);                                      \
+    template Kind open_charlie<Kind>(const std::filesystem::path&, const std::vector<Connect>&,   \
                                      const CharlieOptions&);                                      \
     template Kind open_charlie<Kind>(const std::filesystem::path&, std::unique_ptr<Transport>,    \
                                      const CharlieOptions&);                                      \

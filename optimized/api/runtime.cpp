@@ -53,20 +53,26 @@ struct LocalDavid {
 
 class HybridRuntime : public Runtime {
 public:
-    /// `local` is null where David is elsewhere.
-    HybridRuntime(const SplitFiles& files, std::unique_ptr<LocalDavid> local,
-                  std::unique_ptr<Transport> transport, const CharlieOptions& options)
-        : weights_(files.weights_of_uniform_masks()),
-          local_david_(std::move(local)),
-          transport_(std::move(transport)) {
-        protocol::SessionOptions session;
-        if (local_david_) session.wrong_peers = nullptr;  // there is no peer
-        session.pool.depth = std::max(session.pool.depth, options.masks_ready);
-        session.trace = options.trace;
-        session.lattice = files.lattice_masks(options.mask_memory, options.trace);
-        engine_ = std::make_unique<engines::HybridEngine>(
-            files.charlie(), weights_, files.integrity_check(), *transport_, session);
+    /// With the Davids to whom `transports` lead, one per shard.
+    HybridRuntime(const SplitFiles& files, std::vector<std::unique_ptr<Transport>> transports,
+                  const CharlieOptions& options)
+        : weights_(files.weights_of_uniform_masks()), transports_(std::move(transports)) {
+        engine_ = std::make_unique<engines::HybridEngine>(files.charlie(), weights_,
+                                                          files.integrity_check(), transports_,
+                                                          session_options(files, options));
         files.charlie().parameters().forget_pages();  // the factors were copied; the rest is little
+    }
+    /// With a David of its own, who has all shards.
+    HybridRuntime(const SplitFiles& files, const CharlieOptions& options)
+        : weights_(files.weights_of_uniform_masks()),
+          local_david_(std::make_unique<LocalDavid>(files.david())) {
+        protocol::SessionOptions session = session_options(files, options);
+        session.wrong_peers = nullptr;  // there is no peer
+        transports_.push_back(
+            std::make_unique<protocol::InProcessTransport>(local_david_->session));
+        engine_ = std::make_unique<engines::HybridEngine>(
+            files.charlie(), weights_, files.integrity_check(), *transports_.front(), session);
+        files.charlie().parameters().forget_pages();
     }
     Engine& engine() override { return *engine_; }
     void wait_for_masks(std::size_t masks_per_group) override {
@@ -74,16 +80,27 @@ public:
     }
     RunStatistics statistics() const override;
     bool has_session() const override { return true; }
-    bool session_ended() const override { return transport_->ended(); }
+    bool session_ended() const override {
+        return std::ranges::any_of(transports_, [](const auto& link) { return link->ended(); });
+    }
     protocol::StockLevel stock() const override { return engine_->stock(); }
     std::size_t columns_per_message(base::GroupId group) const override {
         return engine_->max_columns_of(group);
     }
 
 private:
+    static protocol::SessionOptions session_options(const SplitFiles& files,
+                                                    const CharlieOptions& options) {
+        protocol::SessionOptions session;
+        session.pool.depth = std::max(session.pool.depth, options.masks_ready);
+        session.trace = options.trace;
+        session.lattice = files.lattice_masks(options.mask_memory, options.trace);
+        return session;
+    }
+
     const kernels::OffloadedWeights weights_;
     std::unique_ptr<LocalDavid> local_david_;  // null if David is elsewhere
-    std::unique_ptr<Transport> transport_;
+    std::vector<std::unique_ptr<Transport>> transports_;
     std::unique_ptr<engines::HybridEngine> engine_;
 };
 
@@ -146,13 +163,23 @@ std::unique_ptr<Runtime> make_unsplit_runtime(const SplitFiles& files,
                                                                         files.audit(audit));
 }
 
-std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files, const Connect& connect,
+std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files,
+                                             const std::vector<Connect>& connects,
                                              const CharlieOptions& options) {
-    base::require(connect != nullptr, "open_charlie: no connection was given");
+    if (connects.size() != files.charlie().shards().size()) {
+        throw BadInput(files.charlie().directory().string() + ": was split for " +
+                       std::to_string(files.charlie().shards().size()) +
+                       " Davids: expected a connection to each, not " +
+                       std::to_string(connects.size()));
+    }
     auto runtime = retry_while_busy(options.busy_limit, options.on_busy, [&] {
-        std::unique_ptr<Transport> transport = connect();
-        base::require(transport != nullptr, "open_charlie: no transport was given");
-        return std::make_unique<HybridRuntime>(files, nullptr, std::move(transport), options);
+        std::vector<std::unique_ptr<Transport>> transports;
+        for (const Connect& connect : connects) {
+            base::require(connect != nullptr, "open_charlie: no connection was given");
+            transports.push_back(connect());
+            base::require(transports.back() != nullptr, "open_charlie: no transport was given");
+        }
+        return std::make_unique<HybridRuntime>(files, std::move(transports), options);
     });
     tell_of_swap(options);
     return runtime;
@@ -160,10 +187,7 @@ std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files, const Conn
 
 std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files,
                                              const CharlieOptions& options) {
-    auto local = std::make_unique<LocalDavid>(files.david());
-    auto transport = std::make_unique<protocol::InProcessTransport>(local->session);
-    auto runtime =
-        std::make_unique<HybridRuntime>(files, std::move(local), std::move(transport), options);
+    auto runtime = std::make_unique<HybridRuntime>(files, options);
     tell_of_swap(options);
     return runtime;
 }

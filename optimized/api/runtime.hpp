@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <limits>
 #include <memory>
+#include <vector>
 
 #include "optimized/api/model_files.hpp"
 #include "optimized/graph/engine.hpp"
@@ -39,9 +40,10 @@ std::unique_ptr<Runtime> make_float_runtime(const CheckpointFiles& files);
 /// which is empty for others. Throws BadInput where it is missing, or is not asked for.
 std::unique_ptr<Runtime> make_unsplit_runtime(const SplitFiles& files,
                                               const std::filesystem::path& audit);
-/// The protocol, over the connection that `connect` makes. Throws also what `connect` and a
-/// CharlieSession throw.
-std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files, const Connect& connect,
+/// The protocol, over the connections that `connects` make, one per shard (MODEL-22). Throws also
+/// what they and a CharlieSession throw, and BadInput for another number of them.
+std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files,
+                                             const std::vector<Connect>& connects,
                                              const CharlieOptions& options);
 /// The protocol, with a David of its own.
 std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files,

@@ -3,6 +3,7 @@
 //   OUT/charlie/ (0700, files 0600)  plan.json  charlie.safetensors  check.safetensors
 //                                    config.json, and the tokenizer's files
 //   OUT/david/                       manifest.json  david.safetensors
+//   or OUT/david-0/, OUT/david-1/, ...  the same, of some blocks of the model each (MODEL-22)
 //
 // Charlie's folder also has SHA256SUMS, the digests of its other files.
 //
@@ -63,22 +64,31 @@ DavidManifest parse_david_manifest(std::string_view text, const std::filesystem:
 /// David's half: only what he may have.
 class DavidArtifact {
 public:
-    /// `directory` is OUT/david itself. Throws BadInput for another version, a digest that does not
-    /// match, shapes that lie, weights out of range, or a folder that holds Charlie's artifact.
-    explicit DavidArtifact(const std::filesystem::path& directory);
+    /// `directory` is OUT/david itself, or that of a shard (MODEL-22). Throws BadInput for another
+    /// version, a digest that does not match, shapes that lie, weights out of range, or a folder
+    /// that holds Charlie's artifact.
+    explicit DavidArtifact(const std::filesystem::path& directory)
+        : DavidArtifact(std::vector{directory}) {}
+    /// All shards, in their order, as the half that they are of.
+    explicit DavidArtifact(const std::vector<std::filesystem::path>& directories);
 
-    const base::parameters::ParameterSet& set() const { return *manifest_.set; }
+    const base::parameters::ParameterSet& set() const { return *set_; }
     kernels::OffloadedWeights weights() const;
     /// HIDE-3: the seed of U, of a set with the hidden split.
-    const std::array<std::uint8_t, 32>& public_seed() const { return manifest_.seed; }
+    const std::array<std::uint8_t, 32>& public_seed() const { return seed_; }
     /// HIDE-1: U of a width, least magnitudes, planes x public_rows() x width, made anew: what
     /// weights() has of it is laid out for the processor's products alone.
     std::vector<std::int8_t> public_rows(std::size_t width) const;
-    const std::array<std::uint8_t, 32>& digest() const { return manifest_.digest; }
+    const std::array<std::uint8_t, 32>& digest() const { return digest_; }
 
 private:
-    importing::SafetensorsFile file_;
-    DavidManifest manifest_;
+    struct Common;
+    void read(const std::filesystem::path& directory, Common& common);
+
+    std::vector<importing::SafetensorsFile> files_;
+    const base::parameters::ParameterSet* set_ = nullptr;
+    std::array<std::uint8_t, 32> seed_{};
+    std::array<std::uint8_t, 32> digest_{};
     kernels::OffloadedWeights groups_;
 };
 
@@ -123,14 +133,22 @@ struct CharlieGroup {
     }
 };
 
+/// MODEL-22: the part of David's half that one David has: so many groups, behind those of the
+/// shards before it.
+struct Shard {
+    std::size_t groups = 0;
+    std::array<std::uint8_t, 32> digest{};  // of its david.safetensors
+};
+
 /// What Charlie's plan.json says of his half. The members' matrices are empty.
 struct CharlieDescription {
     const base::parameters::ParameterSet* set = nullptr;  // of parameter_sets
     std::optional<Attention> attention;                   // of a language model
     Strategy strategy = Strategy::lsc;
     Plan plan;
-    std::array<std::uint8_t, 32> david_digest{};
+    std::array<std::uint8_t, 32> david_digest{};  // layout::digest_of_half()
     std::vector<CharlieGroup> groups;
+    std::vector<Shard> shards;  // at least one: where there is no other, David's half
 };
 
 /// Throws BadInput, naming `origin` and the field, for anything that split_checkpoint does not
@@ -190,8 +208,11 @@ public:
     const importing::SafetensorsFile& parameters() const { return file_; }
     /// OUT/charlie, which holds the tokenizer's files.
     const std::filesystem::path& directory() const { return directory_; }
-    /// SHA-256 of the david.safetensors that was made with this half.
+    /// SHA-256 of the david.safetensors that was made with this half, or of the digests of its
+    /// shards.
     const std::array<std::uint8_t, 32>& david_digest() const { return description_.david_digest; }
+    /// MODEL-22: at least one.
+    const std::vector<Shard>& shards() const { return description_.shards; }
 
 private:
     struct HintChunk;

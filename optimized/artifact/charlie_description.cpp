@@ -115,6 +115,32 @@ void require_planned_ranks(const Plan& plan, Strategy strategy,
     }
 }
 
+/// MODEL-22.
+void read_shards(JsonObject& object, CharlieDescription& description,
+                 const std::filesystem::path& path) {
+    std::vector<Shard>& shards = description.shards;
+    if (!object.has("shards")) {
+        shards.push_back({description.groups.size(), description.david_digest});
+        return;
+    }
+    std::size_t groups = 0;
+    std::vector<layout::Sha256> digests;
+    for (const json& element : object.array("shards")) {
+        JsonObject shard(element, path, "shards[" + std::to_string(shards.size()) + "]");
+        shards.push_back({shard.integer("groups", 1, parameters::largest_group_count),
+                          reading::digest_field(shard, "sha256")});
+        shard.refuse_unknown_fields();
+        groups += shards.back().groups;
+        digests.push_back(shards.back().digest);
+    }
+    if (shards.size() < 2 || groups != description.groups.size()) {
+        object.refuse("shards", "two or more, which have all groups");
+    }
+    if (layout::digest_of_half(digests) != description.david_digest) {
+        object.refuse("david_sha256", "the SHA-256 of the digests of the shards");
+    }
+}
+
 }  // namespace
 
 CharlieDescription parse_charlie_description(std::string_view text,
@@ -135,10 +161,11 @@ CharlieDescription parse_charlie_description(std::string_view text,
         const std::string where = "groups[" + std::to_string(groups.size()) + "]";
         groups.push_back(read_group(element, description, origin, where));
     }
-    object.refuse_unknown_fields();
     if (groups.empty() || groups.size() > parameters::largest_group_count) {
         object.refuse("groups", "1 to 2^16 groups");
     }
+    read_shards(object, description, origin);
+    object.refuse_unknown_fields();
     if (!description.set->hides_weights) {
         require_planned_ranks(description.plan, description.strategy, groups, origin);
     }

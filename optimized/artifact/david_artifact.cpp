@@ -74,12 +74,11 @@ kernels::WeightMatrix plane_of_a(const SafetensorsFile& file, const std::string&
     return {own.data(), shape.rows, shape.n};
 }
 
-/// HIDE-1: [A ; U] of every group; those of one width share U.
-kernels::OffloadedWeights hidden_groups(const SafetensorsFile& file,
-                                        const DavidManifest& manifest) {
+/// HIDE-1: [A ; U] of every group; those of one width share U, which `common` has by width.
+void add_hidden_groups(const SafetensorsFile& file, const DavidManifest& manifest,
+                       std::map<std::size_t, kernels::PlanarMatrix>& common,
+                       kernels::OffloadedWeights& groups) {
     const std::size_t h = manifest.set->planes;
-    std::map<std::size_t, kernels::PlanarMatrix> common;
-    kernels::OffloadedWeights groups;
     for (std::size_t g = 0; g < manifest.groups.size(); ++g) {
         const std::string name = layout::group_tensor(g);
         const base::ProductShape& shape = manifest.groups[g];
@@ -93,7 +92,25 @@ kernels::OffloadedWeights hidden_groups(const SafetensorsFile& file,
         if (!common.contains(shape.n)) common[shape.n] = public_rows(manifest, shape.n);
         groups.emplace_back(kernels::PlanarMatrix(std::move(planes)), common[shape.n]);
     }
-    return groups;
+}
+
+/// W_D of every group.
+void add_plain_groups(const SafetensorsFile& file, const DavidManifest& manifest,
+                      kernels::OffloadedWeights& groups) {
+    for (std::size_t g = 0; g < manifest.groups.size(); ++g) {
+        const std::string name = layout::group_tensor(g);
+        const auto& [rows, cols, convolution] = manifest.groups[g];
+        const auto* data = elements_of<std::int8_t>(file, name, DType::i8, {rows, cols});
+        const base::MatrixView<const std::int8_t> weights(data, rows, cols);
+        const auto elements = weights.elements();
+        if (std::find(elements.begin(), elements.end(), -128) != elements.end()) {
+            fail(file.path(), "tensor " + name +
+                                  " holds -128, expected weights of magnitude at most " +
+                                  std::to_string(parameters::largest_weight));
+        }
+        groups.push_back(convolution ? kernels::GroupWeights(weights, *convolution)
+                                     : kernels::GroupWeights(weights));
+    }
 }
 
 }  // namespace
@@ -125,34 +142,40 @@ DavidManifest parse_david_manifest(std::string_view text, const std::filesystem:
     return manifest;
 }
 
-DavidArtifact::DavidArtifact(const std::filesystem::path& directory)
-    : file_(open_david_weights(directory)) {
-    const std::filesystem::path manifest = directory / layout::david_description;
-    manifest_ = parse_david_manifest(read_file(manifest), manifest);
-    if (layout::sha256(file_.bytes()) != manifest_.digest) {
-        fail(file_.path(), "does not have the SHA-256 that " + manifest.string() + " states");
+/// What shards share while they are read.
+struct DavidArtifact::Common {
+    std::map<std::size_t, kernels::PlanarMatrix> public_rows;  // by width
+    std::vector<layout::Sha256> digests;
+};
+
+DavidArtifact::DavidArtifact(const std::vector<std::filesystem::path>& directories) {
+    Common common;
+    for (const std::filesystem::path& directory : directories) read(directory, common);
+    digest_ = layout::digest_of_half(common.digests);
+}
+
+void DavidArtifact::read(const std::filesystem::path& directory, Common& common) {
+    const SafetensorsFile& file = files_.emplace_back(open_david_weights(directory));
+    const std::filesystem::path path = directory / layout::david_description;
+    const DavidManifest manifest = parse_david_manifest(read_file(path), path);
+    if (layout::sha256(file.bytes()) != manifest.digest) {
+        fail(file.path(), "does not have the SHA-256 that " + path.string() + " states");
     }
-    const auto& shapes = manifest_.groups;
-    if (file_.tensors().size() != shapes.size()) {
-        fail(file_.path(), "holds other tensors than the groups of " + manifest.string());
+    if (file.tensors().size() != manifest.groups.size()) {
+        fail(file.path(), "holds other tensors than the groups of " + path.string());
     }
-    if (set().hides_weights) {
-        groups_ = hidden_groups(file_, manifest_);
-        return;
+    if (set_ == nullptr) {
+        set_ = manifest.set;
+        seed_ = manifest.seed;
     }
-    for (std::size_t g = 0; g < shapes.size(); ++g) {
-        const std::string name = layout::group_tensor(g);
-        const auto& [rows, cols, convolution] = shapes[g];
-        const auto* data = elements_of<std::int8_t>(file_, name, DType::i8, {rows, cols});
-        const base::MatrixView<const std::int8_t> weights(data, rows, cols);
-        const auto elements = weights.elements();
-        if (std::find(elements.begin(), elements.end(), -128) != elements.end()) {
-            fail(file_.path(), "tensor " + name +
-                                   " holds -128, expected weights of magnitude at most " +
-                                   std::to_string(parameters::largest_weight));
-        }
-        groups_.push_back(convolution ? kernels::GroupWeights(weights, *convolution)
-                                      : kernels::GroupWeights(weights));
+    if (manifest.set != set_ || manifest.seed != seed_) {
+        fail(path, "is a shard of another split than the one before it");
+    }
+    common.digests.push_back(manifest.digest);
+    if (set_->hides_weights) {
+        add_hidden_groups(file, manifest, common.public_rows, groups_);
+    } else {
+        add_plain_groups(file, manifest, groups_);
     }
 }
 

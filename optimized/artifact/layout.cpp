@@ -26,6 +26,15 @@ const base::parameters::ParameterSet& require_set(const std::string& name) {
     throw BadInput("set '" + name + "': expected one of " + names_of_sets());
 }
 
+std::vector<std::string> david_folders(std::size_t shards) {
+    if (shards == 1) return {david_folder};
+    std::vector<std::string> folders;
+    for (std::size_t i = 0; i < shards; ++i) {
+        folders.emplace_back(david_folder).append("-").append(std::to_string(i));
+    }
+    return folders;
+}
+
 Sha256 sha256(std::span<const std::byte> bytes) {
     Sha256 digest{};
     const int ok =
@@ -47,6 +56,13 @@ Sha256 Sha256Stream::finish() {
     Sha256 digest{};
     require(EVP_DigestFinal_ex(context_.get(), digest.data(), nullptr) == 1, "SHA-256 failed");
     return digest;
+}
+
+Sha256 digest_of_half(const std::vector<Sha256>& shards) {
+    if (shards.size() == 1) return shards.front();
+    Sha256Stream stream;
+    for (const Sha256& digest : shards) stream.append(std::as_bytes(std::span(digest)));
+    return stream.finish();
 }
 
 Sha256 sha256_of_file(const std::filesystem::path& path) {

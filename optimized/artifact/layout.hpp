@@ -29,6 +29,8 @@ inline constexpr const char* masks_seed = "seed";
 inline constexpr const char* config = "config.json";
 
 inline constexpr const char* david_folder = "david";
+/// MODEL-22: the folder of each shard of David's half, "david-0", ..., or of the whole half.
+std::vector<std::string> david_folders(std::size_t shards);
 inline constexpr const char* david_weights = "david.safetensors";
 inline constexpr const char* david_description = "manifest.json";
 
@@ -94,6 +96,10 @@ inline std::size_t tags(const base::parameters::ParameterSet& set, std::size_t r
 
 using Sha256 = std::array<std::uint8_t, 32>;
 Sha256 sha256(std::span<const std::byte> bytes);
+
+/// Of David's half: that of its file, or of the digests of its shards, one after the other
+/// (MODEL-22).
+Sha256 digest_of_half(const std::vector<Sha256>& shards);
 
 /// Read in pieces: a file of any length.
 Sha256 sha256_of_file(const std::filesystem::path& path);

@@ -2,9 +2,11 @@
 #include <limits>
 #include <memory>
 #include <span>
+#include <sstream>
 #include <string>
 #include <utility>
 #include <variant>
+#include <vector>
 
 #include "optimized/c_api/handles.hpp"
 #include "optimized/c_api/options.hpp"
@@ -45,6 +47,18 @@ slip_status open_model(slip_language_model** language, slip_image_classifier** i
             give(std::get<ImageClassifier>(std::move(model)), images);
         }
     });
+}
+
+/// To "HOST:PORT,HOST:PORT,...", one per shard.
+std::vector<Connect> connects_to(const std::string& endpoints, const std::string& certificates,
+                                 const TimeLimits& limits) {
+    std::vector<Connect> connects;
+    std::istringstream list(endpoints + ',');
+    for (std::string endpoint; std::getline(list, endpoint, ',');) {
+        connects.emplace_back([address = parse_endpoint(endpoint, "endpoint"), certificates,
+                               limits] { return connect_tls(address, certificates, limits); });
+    }
+    return connects;
 }
 
 template <class Size>
@@ -91,11 +105,10 @@ slip_status slip_open_charlie_tls(const char* artifact, const char* endpoint,
                                   slip_language_model** language, slip_image_classifier** images) {
     return open_model(language, images, [&]<class Kind>() {
         const slip_charlie_options chosen = known_part(options, "options");
-        const auto address = slip::parse_endpoint(&given(endpoint, "endpoint"), "endpoint");
-        given(certificates, "certificates");
         return slip::open_charlie<Kind>(
             &given(artifact, "artifact"),
-            [&] { return slip::connect_tls(address, certificates, limits_of(chosen)); },
+            connects_to(&given(endpoint, "endpoint"), &given(certificates, "certificates"),
+                        limits_of(chosen)),
             charlie_of(chosen));
     });
 }

@@ -38,6 +38,7 @@ SplitOptions split_of(const char* model, const char* out, const slip_split_optio
     if (options.set != nullptr) split.set = options.set;
     if (options.audit != nullptr) split.audit = options.audit;
     if (options.seal != nullptr) split.seal = options.seal;
+    if (options.shards > 0) split.shards = options.shards;
     return split;
 }
 

@@ -27,6 +27,21 @@ std::size_t stacked_rank(const CharlieGroup& group) {
     return rank;
 }
 
+/// MODEL-22.
+std::vector<protocol::ShardPeer> davids_of(
+    const artifact::CharlieArtifact& charlie,
+    const std::vector<std::unique_ptr<Transport>>& transports) {
+    base::require(transports.size() == charlie.shards().size(),
+                  "HybridEngine: expected a connection per shard");
+    std::vector<protocol::ShardPeer> davids;
+    GroupId first = 0;
+    for (std::size_t i = 0; i < transports.size(); ++i) {
+        davids.push_back({*transports[i], charlie.shards()[i].digest, first});
+        first += static_cast<GroupId>(charlie.shards()[i].groups);
+    }
+    return davids;
+}
+
 }  // namespace
 
 std::uint64_t charlie_multiplications_per_column(const CharlieGroup& group,
@@ -46,10 +61,26 @@ HybridEngine::HybridEngine(const artifact::CharlieArtifact& charlie,
                            const kernels::OffloadedWeights& weights,
                            const protocol::IntegrityCheck& check, Transport& transport,
                            const protocol::SessionOptions& options)
+    : HybridEngine(charlie, weights, check,
+                   std::vector<protocol::ShardPeer>{{transport, charlie.david_digest()}}, options) {
+}
+
+HybridEngine::HybridEngine(const artifact::CharlieArtifact& charlie,
+                           const kernels::OffloadedWeights& weights,
+                           const protocol::IntegrityCheck& check,
+                           const std::vector<std::unique_ptr<Transport>>& transports,
+                           const protocol::SessionOptions& options)
+    : HybridEngine(charlie, weights, check, davids_of(charlie, transports), options) {}
+
+HybridEngine::HybridEngine(const artifact::CharlieArtifact& charlie,
+                           const kernels::OffloadedWeights& weights,
+                           const protocol::IntegrityCheck& check,
+                           const std::vector<protocol::ShardPeer>& davids,
+                           const protocol::SessionOptions& options)
     : set_(charlie.set()),
       groups_(charlie.groups()),
       first_parts_(first_parts_of(charlie.groups())),
-      session_(weights, check, charlie.set(), charlie.david_digest(), transport, options),
+      session_(weights, check, charlie.set(), davids, options),
       factors_(set_.hides_weights ? std::vector<CharlieGroup>{} : charlie.groups()),
       trace_(options.trace) {}
 

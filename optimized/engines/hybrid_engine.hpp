@@ -51,6 +51,11 @@ public:
     HybridEngine(const artifact::CharlieArtifact& charlie, const kernels::OffloadedWeights& weights,
                  const protocol::IntegrityCheck& check, Transport& transport,
                  const protocol::SessionOptions& options);
+    /// With the Davids of all shards, to whom `transports` lead in their order (MODEL-22).
+    HybridEngine(const artifact::CharlieArtifact& charlie, const kernels::OffloadedWeights& weights,
+                 const protocol::IntegrityCheck& check,
+                 const std::vector<std::unique_ptr<Transport>>& transports,
+                 const protocol::SessionOptions& options);
 
     void apply(base::GroupId group, base::MatrixView<const float> input,
                std::span<const base::MatrixView<float>> outputs) override;
@@ -69,6 +74,10 @@ public:
     protocol::CharlieSession& session() { return session_; }
 
 private:
+    HybridEngine(const artifact::CharlieArtifact& charlie, const kernels::OffloadedWeights& weights,
+                 const protocol::IntegrityCheck& check,
+                 const std::vector<protocol::ShardPeer>& davids,
+                 const protocol::SessionOptions& options);
     base::TraceSpan span(const char* what, base::GroupId id, std::size_t columns) const;
     void exchange(base::GroupId id, base::MatrixView<const float> input,
                   std::span<const base::MatrixView<float>> outputs, std::size_t first_column);

@@ -22,14 +22,18 @@ using wire::FrameType;
 namespace {
 
 /// INTEG-7, before anything is drawn or sent.
-WrongPeers* trusting(WrongPeers* wrong_peers, const std::string& peer) {
-    if (wrong_peers != nullptr) wrong_peers->require_trusted(peer);
+WrongPeers* trusting(WrongPeers* wrong_peers, const std::vector<ShardPeer>& davids) {
+    for (const ShardPeer& david : davids) {
+        if (wrong_peers != nullptr) wrong_peers->require_trusted(david.transport.peer_name());
+    }
     return wrong_peers;
 }
 
-[[noreturn]] void refused(const char* what_he_does, std::span<const std::byte> payload) {
+/// `who`: David, or the one among several.
+[[noreturn]] void refused(const std::string& who, const char* what_he_does,
+                          std::span<const std::byte> payload) {
     const wire::Refusal reason = wire::decode_refuse(payload);
-    throw Refused(reason, what_he_does + std::string(wire::describe(reason)));
+    throw Refused(reason, who + what_he_does + std::string(wire::describe(reason)));
 }
 
 }  // namespace
@@ -37,31 +41,49 @@ WrongPeers* trusting(WrongPeers* wrong_peers, const std::string& peer) {
 /// SESS-5: a key of its own.
 CharlieSession::CharlieSession(const kernels::OffloadedWeights& weights,
                                const IntegrityCheck& check, const parameters::ParameterSet& set,
-                               const Digest& digest, Transport& transport,
-                               const SessionOptions& options)
-    : transport_(transport),
-      peer_(transport.peer_name()),
-      wrong_peers_(trusting(options.wrong_peers, peer_)),
+                               const std::vector<ShardPeer>& davids, const SessionOptions& options)
+    : wrong_peers_(trusting(options.wrong_peers, davids)),
+      shards_(davids.size()),
       trace_(options.trace),
       keys_(options.keys),
       columns_(weights, check, keys_, options.lattice) {
     require(check.planes() == set.planes, "CharlieSession: the check is of another set");
+    require(!davids.empty() && davids.front().first == 0,
+            "CharlieSession: nobody has the first group");
+    peers_.reserve(davids.size());
+    for (const ShardPeer& david : davids) {
+        require(david.first < check.shapes().size() &&
+                    (peers_.empty() || peers_.back().first < david.first),
+                "CharlieSession: the shards are not in the order of their groups");
+        peers_.push_back({david.transport, david.transport.peer_name(), david.first});
+        open(peers_.back(), {parameters::protocol_version, set.code, david.digest});
+    }
+    // The masks come last: the pool shares the keys with its thread, and whom David refuses needs
+    // none.
     PoolOptions pool = options.pool;
     pool.trace = trace_.get();
-    open({parameters::protocol_version, set.code, digest}, pool);
-}
-
-/// SESS-2: HELLO, and READY or the end. The masks come last: the pool shares the keys with its
-/// thread, and whom David refuses needs none.
-void CharlieSession::open(const wire::Hello& hello, const PoolOptions& pool) {
-    transmit(wire::encode_hello(hello));
-    const auto answer = receive_payload(2);
-    if (wire::frame_type(answer) == FrameType::refuse) {
-        refused("David refuses the session: ", answer);
-    }
-    wire::decode_empty(FrameType::ready, answer);
     columns_.open_pool(pool);
     alive_ = true;
+}
+
+/// SESS-2: HELLO, and READY or the end.
+void CharlieSession::open(Peer& peer, const wire::Hello& hello) {
+    transmit(peer, wire::encode_hello(hello));
+    const auto answer = receive_payload(peer, 2);
+    if (wire::frame_type(answer) == FrameType::refuse) {
+        refused(who(peer), " refuses the session: ", answer);
+    }
+    wire::decode_empty(FrameType::ready, answer);
+}
+
+std::string CharlieSession::who(const Peer& peer) const {
+    return shards_ == 1 ? "David" : "David at " + peer.name;
+}
+
+CharlieSession::Peer& CharlieSession::peer_of(GroupId group) {
+    const auto next = std::find_if(peers_.begin(), peers_.end(),
+                                   [&](const Peer& peer) { return peer.first > group; });
+    return *std::prev(next);
 }
 
 void CharlieSession::require_sendable(GroupId group,
@@ -81,92 +103,94 @@ void CharlieSession::require_sendable(GroupId group,
 
 void CharlieSession::send_columns(GroupId group, MatrixView<const std::int16_t> activations) {
     require_sendable(group, activations);
-    const wire::ColumnsHeader header{next_sequence_++, group,  // SESS-3
+    Peer& peer = peer_of(group);
+    const wire::ColumnsHeader header{peer.next_sequence++, group - peer.first,  // SESS-3, MODEL-22
                                      static_cast<std::uint32_t>(activations.rows())};
     const auto span = [&](const char* what) {
         return TraceSpan(trace_.get(), Track::charlie, what, group, activations.rows());
     };
     {
         const auto masking = span("mask");
-        outstanding_ = columns_.mask(header, activations);
+        outstanding_ = columns_.mask(group, header, activations);
     }
     const auto frame = outstanding_->frame();
     {
         const auto sending = span("send");
-        transmit(frame);
+        transmit(peer, frame);
     }
     sent_at_ = Clock::now();
     statistics_.bytes_up += frame.size();
 }
 
 /// SESS-4: in place of any reply David may say why he ends the session.
-void CharlieSession::require_no_refusal(std::span<const std::byte> payload) {
+void CharlieSession::require_no_refusal(Peer& peer, std::span<const std::byte> payload) {
     if (wire::frame_type(payload) != FrameType::refuse) return;
-    in_step_ = false;
-    refused("David ends the session: ", payload);
+    peer.in_step = false;
+    refused(who(peer), " ends the session: ", payload);
 }
 
 /// INTEG-7: whoever opens a session from now on knows it. run() wipes the key too and sends ABORT
 /// before the error reaches the caller. The error tells nothing about the reply (THREAT-3).
-void CharlieSession::reject() {
-    if (wrong_peers_ != nullptr) wrong_peers_->add(peer_);
-    throw IntegrityError("the reply of " + peer_ +
+void CharlieSession::reject(const Peer& peer) {
+    if (wrong_peers_ != nullptr) wrong_peers_->add(peer.name);
+    throw IntegrityError("the reply of " + peer.name +
                          " fails the integrity check; the session is destroyed");
 }
 
 void CharlieSession::receive_products(MatrixView<std::int64_t> products) {
     require(outstanding_.has_value(), "CharlieSession::receive: no message was sent");
-    const wire::ColumnsHeader header = outstanding_->header();
-    require(products.rows() == header.columns && products.cols() == columns_.outputs(header.group),
+    const GroupId group = outstanding_->group();
+    const std::size_t columns = outstanding_->header().columns;
+    require(products.rows() == columns && products.cols() == columns_.outputs(group),
             "CharlieSession::receive: the shape of the products");
-    const std::size_t expected = wire::columns_frame_bytes(
-        columns_.planes() * products.rows() * columns_.shapes()[header.group].outputs());
-    const auto payload = await_payload(header, expected - wire::length_bytes);
+    const std::size_t expected = wire::columns_frame_bytes(columns_.planes() * products.rows() *
+                                                           columns_.shapes()[group].outputs());
+    Peer& peer = peer_of(group);
+    const auto payload = await_payload(peer, *outstanding_, expected - wire::length_bytes);
     const Clock::time_point received_at = Clock::now();
     if (trace_) {
-        trace_->add({Track::david, "message", sent_at_, received_at, header.group, header.columns});
+        trace_->add({Track::david, "message", sent_at_, received_at, group, columns});
     }
-    require_no_refusal(payload);
-    const TraceSpan checking(trace_.get(), Track::charlie, "check and unmask", header.group,
-                             header.columns);
+    require_no_refusal(peer, payload);
+    const TraceSpan checking(trace_.get(), Track::charlie, "check and unmask", group, columns);
     auto answered = columns_.decode_reply(std::move(*outstanding_), payload);
     outstanding_.reset();
     // INTEG-5: up to this line nothing was stored, counted or decided by what the reply says.
     auto checked = columns_.check(std::move(answered));
-    if (!checked) reject();
+    if (!checked) reject(peer);
     columns_.unmask(std::move(*checked), products);
     statistics_.rounds += 1;
     statistics_.checks += 1;
-    statistics_.columns += header.columns;
+    statistics_.columns += columns;
     statistics_.bytes_down += expected;
     statistics_.round_times.add(std::chrono::duration<double>(received_at - sent_at_).count());
 }
 
-void CharlieSession::transmit(std::span<const std::byte> bytes) {
-    in_step_ = false;
-    transport_.send(bytes);
-    in_step_ = true;
+void CharlieSession::transmit(Peer& peer, std::span<const std::byte> bytes) {
+    peer.in_step = false;
+    peer.transport.send(bytes);
+    peer.in_step = true;
 }
 
 /// WIRE-9: nothing is reserved for a frame that is longer than the one that can be accepted.
-std::span<const std::byte> CharlieSession::receive_payload(std::size_t max_length) {
+std::span<const std::byte> CharlieSession::receive_payload(Peer& peer, std::size_t max_length) {
     std::array<std::byte, wire::length_bytes> field{};
-    in_step_ = false;
-    transport_.await_frame();
-    transport_.receive(field);
-    in_step_ = true;
+    peer.in_step = false;
+    peer.transport.await_frame();
+    peer.transport.receive(field);
+    peer.in_step = true;
     const auto bytes = payload_.resize(wire::decode_length(field, max_length));
-    in_step_ = false;
-    transport_.receive(bytes);
-    in_step_ = true;
+    peer.in_step = false;
+    peer.transport.receive(bytes);
+    peer.in_step = true;
     return bytes;
 }
 
-std::span<const std::byte> CharlieSession::await_payload(const wire::ColumnsHeader& sent,
+std::span<const std::byte> CharlieSession::await_payload(Peer& peer, const Sent& sent,
                                                          std::size_t max_length) {
-    const TraceSpan waiting(trace_.get(), Track::charlie, "wait for David", sent.group,
-                            sent.columns);
-    return receive_payload(max_length);
+    const TraceSpan waiting(trace_.get(), Track::charlie, "wait for David", sent.group(),
+                            sent.header().columns);
+    return receive_payload(peer, max_length);
 }
 
 /// INTEG-6 and SESS-4: the key, every mask and cancellation.
@@ -177,14 +201,16 @@ void CharlieSession::wipe_secrets() noexcept {
     keys_.destroy();
 }
 
-/// The end of a session that did not end well. ABORT is sent, after the secrets are gone, unless
-/// the connection has failed or David has ended the session himself.
+/// The end of a session that did not end well. ABORT is sent, after the secrets are gone, to every
+/// David whose connection has not failed and who has not ended the session himself.
 void CharlieSession::give_up() noexcept {
     wipe_secrets();
-    if (!in_step_) return;
-    try {
-        transmit(wire::encode_empty(FrameType::abort));
-    } catch (...) {  // NOLINT(bugprone-empty-catch): he learns it from the end of the connection
+    for (Peer& peer : peers_) {
+        if (!peer.in_step) continue;
+        try {
+            transmit(peer, wire::encode_empty(FrameType::abort));
+        } catch (...) {  // NOLINT(bugprone-empty-catch): he learns it when the connection ends
+        }
     }
 }
 
@@ -231,7 +257,7 @@ void CharlieSession::close() {
     run([&] {
         require(!outstanding_, "CharlieSession::close: a reply is outstanding");
         wipe_secrets();
-        transmit(wire::encode_empty(FrameType::close));
+        for (Peer& peer : peers_) transmit(peer, wire::encode_empty(FrameType::close));
     });
 }
 

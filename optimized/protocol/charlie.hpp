@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "optimized/base/matrix_view.hpp"
 #include "optimized/protocol/charlie_columns.hpp"
@@ -45,8 +46,17 @@ struct SessionOptions {
     std::shared_ptr<Trace> trace = {};  // none: nothing is recorded
 };
 
-/// A session with David in a set of parameters, which Charlie dictates (SESS-2). Not thread-safe.
-/// After any exception the session is dead and its secrets are wiped (SESS-4).
+/// A David of a model in shards (MODEL-22): he has the groups from `first` on, up to the next
+/// one's, and a file of this digest.
+struct ShardPeer {
+    Transport& transport;
+    Digest digest;
+    base::GroupId first = 0;
+};
+
+/// A session with David in a set of parameters, which Charlie dictates (SESS-2), or with the Davids
+/// of all shards, of whom each has a connection of his own. Not thread-safe. After any exception
+/// the session is dead with all of them, and its secrets are wiped (SESS-4).
 class CharlieSession {
 public:
     /// Draws the session's key and opens the session with HELLO; multiplies nothing. Throws
@@ -57,7 +67,12 @@ public:
     /// `options.wrong_peers` outlive the session.
     CharlieSession(const kernels::OffloadedWeights& weights, const IntegrityCheck& check,
                    const base::parameters::ParameterSet& set, const Digest& digest,
-                   Transport& transport, const SessionOptions& options);
+                   Transport& transport, const SessionOptions& options)
+        : CharlieSession(weights, check, set, {{transport, digest}}, options) {}
+    /// With one David per shard, in the order of their groups.
+    CharlieSession(const kernels::OffloadedWeights& weights, const IntegrityCheck& check,
+                   const base::parameters::ParameterSet& set, const std::vector<ShardPeer>& davids,
+                   const SessionOptions& options);
     CharlieSession(const CharlieSession&) = delete;
     CharlieSession& operator=(const CharlieSession&) = delete;
     ~CharlieSession();
@@ -89,35 +104,44 @@ public:
 private:
     using Clock = Trace::Clock;
 
-    void open(const wire::Hello& hello, const PoolOptions& pool);
+    /// A David and where the session stands with him.
+    struct Peer {
+        Transport& transport;
+        std::string name;
+        base::GroupId first;              // of the model's groups
+        std::uint64_t next_sequence = 0;  // SESS-3
+        bool in_step = false;  // Charlie may send: no call of the transport has failed, and he has
+                               // not refused
+    };
+
+    void open(Peer& peer, const wire::Hello& hello);
+    std::string who(const Peer& peer) const;
+    Peer& peer_of(base::GroupId group);
     void send_columns(base::GroupId group, base::MatrixView<const std::int16_t> activations);
     void require_sendable(base::GroupId group,
                           base::MatrixView<const std::int16_t> activations) const;
     void receive_products(base::MatrixView<std::int64_t> products);
-    void require_no_refusal(std::span<const std::byte> payload);
-    [[noreturn]] void reject();
-    void transmit(std::span<const std::byte> frame);
-    std::span<const std::byte> receive_payload(std::size_t max_length);
-    std::span<const std::byte> await_payload(const wire::ColumnsHeader& sent,
-                                             std::size_t max_length);
+    void require_no_refusal(Peer& peer, std::span<const std::byte> payload);
+    [[noreturn]] void reject(const Peer& peer);
+    static void transmit(Peer& peer, std::span<const std::byte> frame);
+    std::span<const std::byte> receive_payload(Peer& peer, std::size_t max_length);
+    std::span<const std::byte> await_payload(Peer& peer, const Sent& sent, std::size_t max_length);
 
     void wipe_secrets() noexcept;
     void give_up() noexcept;
     template <class Step>
     void run(const Step& step);
 
-    Transport& transport_;
-    const std::string peer_;
     WrongPeers* const wrong_peers_;  // null where there is no peer
+    const std::size_t shards_;
+    std::vector<Peer> peers_;  // in the order of their groups
     const std::shared_ptr<Trace> trace_;
     SessionStatistics statistics_;
 
     KeyStream keys_;
     CharlieColumns columns_;  // after the keys, which its pool's thread uses
 
-    bool alive_ = false;    // READY has come, and nothing has ended the session since
-    bool in_step_ = false;  // Charlie may send: no transport call has failed, David has not refused
-    std::uint64_t next_sequence_ = 0;
+    bool alive_ = false;  // READY has come from all, and nothing has ended the session since
     std::optional<Sent> outstanding_;  // the APPLY that waits for its REPLY
     Clock::time_point sent_at_;
     GrowingBuffer<std::byte> payload_;

@@ -63,15 +63,15 @@ void CharlieColumns::open_pool(const PoolOptions& options) {
 /// MASK-1 and MASK-5: x~ = q + r for every column. For uniform masks it is uniform whatever q is,
 /// because r -> x~ is a bijection (MASK-2). A mask r is spent here and wiped as soon as its column
 /// is formed (MASK-6); its cancellation goes with the message until the reply is unmasked.
-Sent CharlieColumns::mask(const wire::ColumnsHeader& header,
+Sent CharlieColumns::mask(base::GroupId group, const wire::ColumnsHeader& header,
                           base::MatrixView<const std::int16_t> activations) {
     const std::size_t n = activations.cols();
-    supply_->take(header.group, activations.rows(), masks_);
-    const std::uint64_t per_mask =
-        supply_->multiplications_per_mask(header.group, shapes()[header.group]);
+    supply_->take(group, activations.rows(), masks_);
+    const std::uint64_t per_mask = supply_->multiplications_per_mask(group, shapes()[group]);
     supply_multiplications_ += activations.rows() * per_mask;
     Exchange exchange = std::move(spare_);
     exchange.session = session_;
+    exchange.group = group;
     exchange.header = header;
     const auto columns = wire::begin_columns(
         wire::FrameType::apply, header,
@@ -81,9 +81,9 @@ Sent CharlieColumns::mask(const wire::ColumnsHeader& header,
         kernels::active().mask(activations.row(c).data(), spent.mask.data(), n, planes(),
                                columns.data() + c * planes() * n);
         spent.mask.clear();  // MASK-6
-        if (has_lattice_masks(header.group)) {
+        if (has_lattice_masks(group)) {
             exchange.expected.push_back(
-                lattice_.check->expected(header.group, activations.row(c)));  // MASK-10
+                lattice_.check->expected(group, activations.row(c)));  // MASK-10
         }
     }
     masks_.clear();
@@ -96,7 +96,7 @@ Answered CharlieColumns::decode_reply(Sent&& sent, std::span<const std::byte> pa
         throw ProtocolError("REPLY: sequence, group or columns are not those of the APPLY");
     }
     const auto reply =
-        wire::decode_residues(payload, header, planes(), shapes()[header.group].outputs());
+        wire::decode_residues(payload, header, planes(), shapes()[sent.group()].outputs());
     Exchange exchange = std::move(sent.exchange_);
     std::copy(reply.begin(), reply.end(), exchange.reply.resize(reply.size()).begin());
     return Answered(std::move(exchange));
@@ -113,7 +113,7 @@ void CharlieColumns::unmask(Checked&& reply, base::MatrixView<std::int64_t> prod
     require(!over_, "CharlieColumns: the session is over");
     Exchange exchange = std::move(reply.exchange_);
     const auto columns = exchange.reply.span();
-    const base::GroupId group = exchange.header.group;
+    const base::GroupId group = exchange.group;
     require(exchange.session == session_, "CharlieColumns: a reply to another session");
     require(products.rows() == exchange.masks.size() && products.cols() == outputs(group),
             "CharlieColumns: the shape of the products");

@@ -43,9 +43,10 @@ public:
     /// Entries of a product: those of a reply but for the ell of y_U (HIDE-4).
     std::size_t outputs(base::GroupId group) const;
 
-    /// MASK-1: masks the columns of `activations`, b x inputs() with b = header.columns. Requires:
-    /// an open pool.
-    Sent mask(const wire::ColumnsHeader& header, base::MatrixView<const std::int16_t> activations);
+    /// MASK-1: masks the columns of `activations`, b x inputs() of the group with b =
+    /// header.columns, for a frame with this header. Requires: an open pool.
+    Sent mask(base::GroupId group, const wire::ColumnsHeader& header,
+              base::MatrixView<const std::int16_t> activations);
     /// SESS-3, WIRE-8: takes the residues of the REPLY to `sent`. Throws ProtocolError for another
     /// frame.
     Answered decode_reply(Sent&& sent, std::span<const std::byte> payload) const;

@@ -23,7 +23,8 @@ class Checked;
 /// message to message.
 struct Exchange {
     std::uint64_t session = 0;            // of those of this process
-    wire::ColumnsHeader header;           // sequence, group and columns
+    base::GroupId group = 0;              // of the model's
+    wire::ColumnsHeader header;           // as it is sent: the group is its David's (MODEL-22)
     GrowingBuffer<std::byte> apply;       // the whole frame, with x~
     GrowingBuffer<std::uint8_t> reply;    // y~, whatever David says it is
     std::vector<Mask::Spent> masks;       // one per column; only the cancellation is left
@@ -33,6 +34,7 @@ struct Exchange {
 /// An APPLY: masked, and not yet answered.
 class Sent {
 public:
+    base::GroupId group() const { return exchange_.group; }
     const wire::ColumnsHeader& header() const { return exchange_.header; }
     /// The whole frame.
     std::span<const std::byte> frame() const { return exchange_.apply.span(); }
@@ -47,7 +49,7 @@ private:
 /// was moved from has neither.
 class Answered {
 public:
-    base::GroupId group() const { return exchange_.header.group; }
+    base::GroupId group() const { return exchange_.group; }
     std::span<const std::uint8_t> inputs() const {
         return wire::residues_of(exchange_.apply.span());
     }

@@ -83,7 +83,7 @@ std::vector<Tensor> charlie_tensors(const std::vector<Tensor>& parameters,
     return wide;
 }
 
-std::vector<Tensor> david_tensors(const std::vector<GroupShape>& groups, const ParameterSet& set) {
+std::vector<Tensor> david_tensors(std::span<const GroupShape> groups, const ParameterSet& set) {
     std::vector<Tensor> tensors;
     tensors.reserve(groups.size());
     for (std::size_t g = 0; g < groups.size(); ++g) {

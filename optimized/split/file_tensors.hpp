@@ -29,7 +29,7 @@ std::vector<importing::Tensor> charlie_tensors(const std::vector<importing::Tens
                                                const std::vector<base::GroupShape>& groups,
                                                const Ranks& ranks,
                                                const base::parameters::ParameterSet& set);
-std::vector<importing::Tensor> david_tensors(const std::vector<base::GroupShape>& groups,
+std::vector<importing::Tensor> david_tensors(std::span<const base::GroupShape> groups,
                                              const base::parameters::ParameterSet& set);
 std::vector<importing::Tensor> check_tensors(const std::vector<base::GroupShape>& groups,
                                              const base::parameters::ParameterSet& set);

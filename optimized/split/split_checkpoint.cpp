@@ -24,6 +24,7 @@
 #include "optimized/split/coarse_grid.hpp"
 #include "optimized/split/decomposition.hpp"
 #include "optimized/split/partial_split.hpp"
+#include "optimized/split/shards.hpp"
 #include "optimized/split/weight_files.hpp"
 
 namespace slip::splitting {
@@ -129,9 +130,16 @@ ordered_json describe_group(const GroupShape& group, std::int32_t activation_nor
     return description;
 }
 
-/// plan.json.
+layout::Sha256 digest_of_half(const std::vector<artifact::Shard>& shards) {
+    std::vector<layout::Sha256> digests;
+    for (const artifact::Shard& shard : shards) digests.push_back(shard.digest);
+    return layout::digest_of_half(digests);
+}
+
+/// plan.json. `shards`: of David's half, its only one or several (MODEL-22).
 std::string charlie_description(const Checkpoint& checkpoint, const SplitOptions& options,
-                                const SelectionSeed& seed, const layout::Sha256& david_digest,
+                                const SelectionSeed& seed,
+                                const std::vector<artifact::Shard>& shards,
                                 const ordered_json& groups) {
     ordered_json description({{"format", layout::charlie_format},
                               {"version", parameters::artifact_version},
@@ -145,13 +153,19 @@ std::string charlie_description(const Checkpoint& checkpoint, const SplitOptions
         description["t"] = parameters::residual_shift;
         description["plan"] = artifact::plan_as_json(options.plan);
     }
-    description["david_sha256"] = layout::to_hex(david_digest);
+    description["david_sha256"] = layout::to_hex(digest_of_half(shards));
+    if (shards.size() > 1) {
+        for (const artifact::Shard& shard : shards) {
+            description["shards"].push_back(
+                {{"groups", shard.groups}, {"sha256", layout::to_hex(shard.digest)}});
+        }
+    }
     description["groups"] = groups;
     return description.dump(1) + "\n";
 }
 
 /// manifest.json: what David needs to check his own file, and nothing of Charlie's.
-std::string david_description(const std::vector<GroupShape>& groups, const ParameterSet& set,
+std::string david_description(std::span<const GroupShape> groups, const ParameterSet& set,
                               const Seeds& seeds, const layout::Sha256& david_digest) {
     ordered_json shapes = ordered_json::array();
     for (const GroupShape& group : groups) {
@@ -203,7 +217,7 @@ private:
 };
 
 /// DECO-11: what an earlier run says it has finished counts as far as its bytes are still there.
-void keep_what_is_whole(const std::vector<GroupShape>& groups, const WeightFiles& files,
+void keep_what_is_whole(const std::vector<GroupShape>& groups, WeightFiles& files,
                         PartialSplit& partial, std::vector<std::string>& notes) {
     for (std::size_t g = 0; g < partial.finished().size(); ++g) {
         const FinishedGroup& finished = partial.finished()[g];
@@ -418,6 +432,7 @@ ordered_json request_of(const Checkpoint& checkpoint, const SplitOptions& option
                             {"strategy", name_of(options.strategy)},
                             {"plan", artifact::plan_as_json(options.plan)}};
     if (!checkpoint.network()) request["attention"] = name_of(checkpoint.config().attention);
+    if (options.shards > 1) request["shards"] = options.shards;
     if (seal != nullptr) request["seal"] = seal->id();
     if (options.seed) request["seed"] = layout::to_hex(*options.seed);
     return request;
@@ -456,26 +471,45 @@ void write_description(const std::filesystem::path& path, std::string_view text,
     base::write_file(path, text, mode);
 }
 
-/// All files but the weights. Returns the digest of David's.
+/// The manifest of every shard, `sizes` of which are known. Returns the digests of their weights.
+std::vector<artifact::Shard> write_manifests(const std::vector<GroupShape>& groups,
+                                             const std::vector<std::size_t>& sizes,
+                                             const Seeds& seeds, const ParameterSet& set,
+                                             const std::filesystem::path& out) {
+    const std::vector<std::string> folders = layout::david_folders(sizes.size());
+    std::vector<artifact::Shard> shards;
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < sizes.size(); ++i) {
+        const std::filesystem::path david = out / folders[i];
+        const auto digest = layout::sha256_of_file(david / layout::david_weights);
+        write_description(
+            david / layout::david_description,
+            david_description(std::span(groups).subspan(first, sizes[i]), set, seeds, digest),
+            base::public_file_mode);
+        shards.push_back({sizes[i], digest});
+        first += sizes[i];
+    }
+    return shards;
+}
+
+/// All files but the weights. Returns the digest of David's half.
 layout::Sha256 write_descriptions(const Checkpoint& checkpoint,
-                                  const std::vector<GroupShape>& groups, const Ranks& ranks,
+                                  const std::vector<GroupShape>& groups,
+                                  const std::vector<std::size_t>& shard_sizes, const Ranks& ranks,
                                   const Seeds& seeds, const SplitOptions& options,
                                   const PartialSplit& partial) {
     const std::filesystem::path charlie = partial.folder() / layout::charlie_folder;
-    const std::filesystem::path david = partial.folder() / layout::david_folder;
     ordered_json descriptions = ordered_json::array();
     for (std::size_t g = 0; g < groups.size(); ++g) {
         descriptions.push_back(
             describe_group(groups[g], partial.finished()[g].activation_norm,
                            ranks.empty() ? std::vector<std::size_t>{} : ranks[g]));
     }
-    const auto digest = layout::sha256_of_file(david / layout::david_weights);
-    write_description(david / layout::david_description,
-                      david_description(groups, layout::require_set(options.set), seeds, digest),
-                      base::public_file_mode);
+    const auto shards = write_manifests(groups, shard_sizes, seeds,
+                                        layout::require_set(options.set), partial.folder());
     write_description(
         charlie / layout::charlie_description,
-        charlie_description(checkpoint, options, seeds.selection, digest, descriptions),
+        charlie_description(checkpoint, options, seeds.selection, shards, descriptions),
         parameters::secret_file_mode);
     write_description(charlie / layout::config, checkpoint.config_text(),
                       parameters::secret_file_mode);
@@ -484,7 +518,7 @@ layout::Sha256 write_descriptions(const Checkpoint& checkpoint,
     }
     std::filesystem::remove(charlie / layout::digests);
     artifact::write_digests(charlie, parameters::secret_file_mode);
-    return digest;
+    return digest_of_half(shards);
 }
 
 void note_tied_heads(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups,
@@ -499,9 +533,10 @@ void note_tied_heads(const Checkpoint& checkpoint, const std::vector<GroupShape>
     }
 }
 
-void create_folders(const std::filesystem::path& out) {
+void create_folders(const std::filesystem::path& out, std::size_t shards) {
     using std::filesystem::perms;
-    for (const char* name : {layout::charlie_folder, layout::david_folder}) {
+    std::filesystem::create_directory(out / layout::charlie_folder);
+    for (const std::string& name : layout::david_folders(shards)) {
         std::filesystem::create_directory(out / name);
     }
     std::filesystem::permissions(out / layout::charlie_folder, perms::owner_all);
@@ -568,21 +603,23 @@ std::vector<std::string> split_checkpoint(const Checkpoint& checkpoint,
             checkpoint.require_matrix(member, group.n);
         }
     }
+    const std::vector<std::size_t> shards = groups_of_shards(groups, set, options.shards);
     const auto seal_key = seal_key_of(groups, options, notes);
     const artifact::SealKey* const seal = seal_key ? &*seal_key : nullptr;
     PartialSplit partial(options.out, groups.size(), request_of(checkpoint, options, seal),
                          choices_of(options));
     const Seeds seeds = seeds_in(partial.choices());
-    create_folders(partial.folder());
-    WeightFiles files(checkpoint, groups, ranks, set, seeds, options.threads, partial.folder(),
-                      seal);
+    create_folders(partial.folder(), shards.size());
+    WeightFiles files(checkpoint, groups, shards, ranks, set, seeds, options.threads,
+                      partial.folder(), seal);
     keep_what_is_whole(groups, files, partial, notes);
     if (set.hides_weights) {
         hide_matrices(checkpoint, groups, options, partial, files);
     } else {
         split_matrices(checkpoint, groups, ranks, set, seeds, options, partial, files);
     }
-    const auto digest = write_descriptions(checkpoint, groups, ranks, seeds, options, partial);
+    const auto digest =
+        write_descriptions(checkpoint, groups, shards, ranks, seeds, options, partial);
     if (!options.audit.empty()) write_audit(checkpoint, groups, digest, options.audit);
     partial.commit();
     if (!set.hides_weights) note_tied_heads(checkpoint, groups, notes);

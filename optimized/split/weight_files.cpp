@@ -34,6 +34,12 @@ layout::Sha256Stream begin_digest(std::int32_t activation_norm) {
 
 }  // namespace
 
+/// Where David's part of a group stands.
+struct WeightFiles::DavidsTensor {
+    SafetensorsAssembly& file;
+    std::string name;
+};
+
 /// Writes, and keeps the digest of all that was written, in this order.
 class WeightFiles::Written {
 public:
@@ -116,7 +122,8 @@ private:
 };
 
 WeightFiles::WeightFiles(const importing::Checkpoint& checkpoint,
-                         const std::vector<GroupShape>& groups, const Ranks& ranks,
+                         const std::vector<GroupShape>& groups,
+                         const std::vector<std::size_t>& shards, const Ranks& ranks,
                          const parameters::ParameterSet& set, const Seeds& seeds,
                          std::size_t threads, const std::filesystem::path& out,
                          const artifact::SealKey* seal)
@@ -130,9 +137,15 @@ WeightFiles::WeightFiles(const importing::Checkpoint& checkpoint,
       charlie_(out / layout::charlie_folder / layout::charlie_weights,
                charlie_tensors(parameters_, groups, ranks, set), parameters::secret_file_mode),
       check_(out / layout::charlie_folder / layout::check_secret, check_tensors(groups, set),
-             parameters::secret_file_mode),
-      david_(out / layout::david_folder / layout::david_weights, david_tensors(groups, set),
-             base::public_file_mode) {
+             parameters::secret_file_mode) {
+    const std::vector<std::string> folders = layout::david_folders(shards.size());
+    std::size_t first = 0;
+    for (std::size_t i = 0; i < shards.size(); ++i) {
+        const std::span own = std::span(groups).subspan(first, shards[i]);
+        davids_.emplace_back(out / folders[i] / layout::david_weights, david_tensors(own, set),
+                             base::public_file_mode);
+        ends_.push_back(first += shards[i]);
+    }
     for (const Tensor& parameter : parameters_) charlie_.write(parameter.name, parameter.bytes);
     check_.write(layout::check_seed, std::as_bytes(std::span(seeds.check)));
     if (!set.lattice) return;
@@ -141,8 +154,17 @@ WeightFiles::WeightFiles(const importing::Checkpoint& checkpoint,
     masks_->write(layout::masks_seed, std::as_bytes(std::span(seeds.masks)));
 }
 
+/// In the file of its shard, whose groups are counted from 0.
+WeightFiles::DavidsTensor WeightFiles::davids_tensor(std::size_t g) {
+    const auto shard = std::ranges::upper_bound(ends_, g);
+    const std::size_t first = shard == ends_.begin() ? 0 : *std::prev(shard);
+    return {davids_.at(static_cast<std::size_t>(shard - ends_.begin())),
+            layout::group_tensor(g - first)};
+}
+
 layout::Sha256 WeightFiles::write(std::size_t g, const EncodedGroup& encoded) {
     Written written(encoded.activation_norm);
+    const DavidsTensor davids = davids_tensor(g);
     const GroupShape& group = groups_[g];
     const std::vector<IntegerMatrix>& members = encoded.members;
     std::size_t position = 0;
@@ -152,7 +174,7 @@ layout::Sha256 WeightFiles::write(std::size_t g, const EncodedGroup& encoded) {
         written.put(charlie_, name + ".A_exponent", bytes_of(members[i].exponent));
         written.put(charlie_, name + ".row_scale", bytes_of(members[i].row_scale));
         written.put(charlie_, name + ".B", bytes_of(members[i].b));
-        written.put(david_, layout::group_tensor(g), bytes_of(members[i].residual), position);
+        written.put(davids.file, davids.name, bytes_of(members[i].residual), position);
         position += members[i].residual.size();
     }
     written.put(check_, layout::group_tensor(g), bytes_of(encoded.companion));
@@ -171,6 +193,7 @@ layout::Sha256 WeightFiles::write(std::size_t g, const EncodedGroup& encoded) {
 
 layout::Sha256 WeightFiles::write(std::size_t g, const HiddenModel& model) {
     const GroupShape& group = groups_[g];
+    const DavidsTensor davids = davids_tensor(g);
     Written written(base::hidden_width(group.n).norm);
     std::size_t row = 0;
     for (const MemberShape& member : group.members) {
@@ -186,7 +209,7 @@ layout::Sha256 WeightFiles::write(std::size_t g, const HiddenModel& model) {
         common_of(group.n), model, key.span(), seeds_.check, threads_, [&](const HiddenRows& rows) {
             const std::size_t size = rows.count * group.n;
             for (std::size_t p = 0; p < set_.planes; ++p) {
-                written.put(david_, layout::group_tensor(g),
+                written.put(davids.file, davids.name,
                             bytes_of(std::span(rows.davids).subspan(p * size, size)),
                             (p * model.rows() + rows.first) * group.n);
             }
@@ -199,13 +222,14 @@ layout::Sha256 WeightFiles::write(std::size_t g, const HiddenModel& model) {
     return written.finish();
 }
 
-layout::Sha256 WeightFiles::digest_of(std::size_t g, std::int32_t activation_norm) const {
+layout::Sha256 WeightFiles::digest_of(std::size_t g, std::int32_t activation_norm) {
     Found found(activation_norm);
     const GroupShape& group = groups_[g];
     if (set_.hides_weights) {
         find_hidden(g, found);
         return found.finish();
     }
+    const DavidsTensor davids = davids_tensor(g);
     std::size_t position = 0;
     for (std::size_t i = 0; i < group.members.size(); ++i) {
         const MemberShape& member = group.members[i];
@@ -214,7 +238,7 @@ layout::Sha256 WeightFiles::digest_of(std::size_t g, std::int32_t activation_nor
         found.get(charlie_, member.name() + ".A_exponent", member.m);
         found.get(charlie_, member.name() + ".row_scale", member.m * sizeof(float));
         found.get(charlie_, member.name() + ".B", rank * group.n * sizeof(std::int16_t));
-        found.get(david_, layout::group_tensor(g), member.m * group.n, position);
+        found.get(davids.file, davids.name, member.m * group.n, position);
         position += member.m * group.n;
     }
     found.get(check_, layout::group_tensor(g), parameters::kappa * set_.planes * group.n);
@@ -227,8 +251,9 @@ layout::Sha256 WeightFiles::digest_of(std::size_t g, std::int32_t activation_nor
 }
 
 /// What write() wrote, in the same order; whole chunks of a hint at a time, as they are sealed.
-void WeightFiles::find_hidden(std::size_t g, Found& found) const {
+void WeightFiles::find_hidden(std::size_t g, Found& found) {
     const GroupShape& group = groups_[g];
+    const DavidsTensor davids = davids_tensor(g);
     static_assert(hidden_rows_at_once % layout::hint_chunk_rows == 0);
     const std::size_t m = group.product().rows, n = group.n;
     for (const MemberShape& member : group.members) {
@@ -238,7 +263,7 @@ void WeightFiles::find_hidden(std::size_t g, Found& found) const {
     for (std::size_t first = 0; first < m; first += hidden_rows_at_once) {
         const std::size_t count = std::min(hidden_rows_at_once, m - first);
         for (std::size_t p = 0; p < set_.planes; ++p) {
-            found.get(david_, layout::group_tensor(g), count * n, (p * m + first) * n);
+            found.get(davids.file, davids.name, count * n, (p * m + first) * n);
         }
         found.get(*masks_, layout::group_tensor(g), count * hint_row_bytes(set_),
                   first * hint_row_bytes(set_));
@@ -286,7 +311,7 @@ const PublicOfWidth& WeightFiles::common_of(std::size_t width) {
 void WeightFiles::flush() {
     charlie_.flush();
     check_.flush();
-    david_.flush();
+    for (SafetensorsAssembly& david : davids_) david.flush();
     if (masks_) masks_->flush();
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <filesystem>
 #include <map>
 #include <optional>
@@ -36,12 +37,13 @@ struct Seeds {
 class WeightFiles {
 public:
     /// Makes the files in `out`, or goes on with those that are there, and writes what is no
-    /// group's. `seal` is the key that hints are sealed with (MODEL-20), or null. What is referred
-    /// to outlives the object.
+    /// group's. `shards` has the number of groups of each (MODEL-22). `seal` is the key that hints
+    /// are sealed with (MODEL-20), or null. What is referred to outlives the object.
     WeightFiles(const importing::Checkpoint& checkpoint,
-                const std::vector<base::GroupShape>& groups, const Ranks& ranks,
-                const base::parameters::ParameterSet& set, const Seeds& seeds, std::size_t threads,
-                const std::filesystem::path& out, const artifact::SealKey* seal = nullptr);
+                const std::vector<base::GroupShape>& groups, const std::vector<std::size_t>& shards,
+                const Ranks& ranks, const base::parameters::ParameterSet& set, const Seeds& seeds,
+                std::size_t threads, const std::filesystem::path& out,
+                const artifact::SealKey* seal = nullptr);
 
     /// These two return the digest of the group's bytes, which are on the disk then.
     artifact::layout::Sha256 write(std::size_t g, const EncodedGroup& encoded);
@@ -49,7 +51,7 @@ public:
     artifact::layout::Sha256 write(std::size_t g, const HiddenModel& model);
 
     /// The digest of what the files hold of a group that an earlier run has written.
-    artifact::layout::Sha256 digest_of(std::size_t g, std::int32_t activation_norm) const;
+    artifact::layout::Sha256 digest_of(std::size_t g, std::int32_t activation_norm);
 
 private:
     class Written;
@@ -59,8 +61,10 @@ private:
     template <class Use>
     void for_each_hint_piece(const IntegerMatrix& member, const Use& use);
     const PublicOfWidth& common_of(std::size_t width);
+    struct DavidsTensor;
+    DavidsTensor davids_tensor(std::size_t g);
     void flush();
-    void find_hidden(std::size_t g, Found& found) const;
+    void find_hidden(std::size_t g, Found& found);
     void find_end_of_hint(std::size_t g, Found& found) const;
 
     const base::parameters::ParameterSet& set_;
@@ -74,7 +78,8 @@ private:
     std::vector<importing::Tensor> parameters_;
     importing::SafetensorsAssembly charlie_;
     importing::SafetensorsAssembly check_;
-    importing::SafetensorsAssembly david_;
+    std::vector<std::size_t> ends_;  // of each shard: the group behind its last one
+    std::deque<importing::SafetensorsAssembly> davids_;    // one per shard
     std::optional<importing::SafetensorsAssembly> masks_;  // of a set with lattice masks
 };
 

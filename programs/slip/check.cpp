@@ -92,7 +92,8 @@ Kind kind_of(const fs::path& path) {
         return Kind::checkpoint;
     }
     if (is_charlies_half(path / layout::charlie_folder) ||
-        is_davids_half(path / layout::david_folder)) {
+        is_davids_half(path / layout::david_folder) ||
+        is_davids_half(path / layout::david_folders(2).front())) {
         return Kind::artifact;
     }
     if (net::is_key_folder(path) || net::holds_key_folders(path)) return Kind::keys;
@@ -186,10 +187,18 @@ std::size_t bytes_to_examine(const fs::path& path, Kind kind) {
     const auto charlies = [](const fs::path& half) {
         return size_of(half / layout::charlie_weights) + size_of(half / layout::masks);
     };
+    const auto davids = [&] {
+        std::size_t bytes = size_of(path / layout::david_folder / layout::david_weights);
+        for (std::size_t i = 0;; ++i) {  // MODEL-22, whatever Charlie's half says
+            const std::size_t of_shard =
+                size_of(path / layout::david_folders(i + 2).at(i) / layout::david_weights);
+            if (of_shard == 0) return bytes;
+            bytes += of_shard;
+        }
+    };
     switch (kind) {
         case Kind::artifact:
-            return charlies(path / layout::charlie_folder) +
-                   2 * size_of(path / layout::david_folder / layout::david_weights);
+            return charlies(path / layout::charlie_folder) + 2 * davids();
         case Kind::charlies_half:
             return charlies(path);
         case Kind::davids_half:

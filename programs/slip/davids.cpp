@@ -7,6 +7,9 @@
 #include <sstream>
 #include <utility>
 
+#include "optimized/artifact/artifact.hpp"
+#include "optimized/artifact/layout.hpp"
+#include "optimized/base/files.hpp"
 #include "optimized/protocol/wrong_peers.hpp"
 #include "programs/slip/printable.hpp"
 #include "slip/error.hpp"
@@ -26,19 +29,25 @@ void hint(const Address& david) {
     std::cerr << line.str() << std::flush;
 }
 
-std::vector<Davids::Known> davids_of(const Options& options) {
-    std::vector<Davids::Known> davids;
+std::vector<Address> addresses_of(const Options& options) {
+    std::vector<Address> addresses;
     for (const std::string& text : options.all("david")) {
-        davids.push_back({parse_address(text, "--david")});
+        addresses.push_back(parse_address(text, "--david"));
     }
-    return davids;
+    return addresses;
+}
+
+/// MODEL-22: how many Davids a session has.
+std::size_t shards_of(const Options& options) {
+    namespace layout = artifact::layout;
+    const auto plan = std::filesystem::path(options.required("artifact")) / layout::charlie_folder /
+                      layout::charlie_description;
+    return artifact::parse_charlie_description(base::read_file(plan), plan).shards.size();
 }
 
 /// --tls, which some of them need, or else none has a use for.
-std::filesystem::path certificates_of(const Options& options,
-                                      const std::vector<Davids::Known>& davids) {
-    if (std::all_of(davids.begin(), davids.end(),
-                    [](const auto& david) { return david.address.in_memory(); })) {
+std::filesystem::path certificates_of(const Options& options, const std::vector<Address>& davids) {
+    if (std::ranges::all_of(davids, [](const Address& david) { return david.in_memory(); })) {
         options.forbid("tls", "with --david shm:NAME alone");
         return {};
     }
@@ -50,11 +59,13 @@ std::filesystem::path certificates_of(const Options& options,
 
 }  // namespace
 
-Davids::Davids(const Options& options, const TimeLimits& limits)
+Davids::Davids(const std::vector<Address>& addresses, std::filesystem::path certificates,
+               const TimeLimits& limits)
     : limits_(limits),
-      known_(davids_of(options)),
-      certificates_(certificates_of(options, known_)),
-      slow_(hint_after, [this] { hint(current()); }) {}
+      certificates_(std::move(certificates)),
+      slow_(hint_after, [this] { hint(current()); }) {
+    for (const Address& address : addresses) known_.push_back({address});
+}
 
 std::unique_ptr<Transport> Davids::connect() {
     const std::size_t first = leave();
@@ -116,6 +127,50 @@ Address Davids::current() const {
 std::vector<Davids::Known> Davids::known() const {
     const std::lock_guard lock(mutex_);
     return known_;
+}
+
+ShardDavids::ShardDavids(const Options& options, const TimeLimits& limits) {
+    const std::vector<Address> addresses = addresses_of(options);
+    const std::size_t shards = shards_of(options);
+    if (addresses.size() % shards != 0) {
+        throw BadInput("--david was given " + std::to_string(addresses.size()) +
+                       " times: expected one for each of the " + std::to_string(shards) +
+                       " shards of " + options.required("artifact") + ", or several for each");
+    }
+    const auto certificates = certificates_of(options, addresses);
+    for (std::size_t i = 0; i < shards; ++i) {
+        std::vector<Address> own;
+        for (std::size_t at = i; at < addresses.size(); at += shards) own.push_back(addresses[at]);
+        shards_.push_back(std::make_shared<Davids>(own, certificates, limits));
+    }
+}
+
+std::vector<Connect> ShardDavids::connects() const {
+    std::vector<Connect> connects;
+    for (const auto& davids : shards_) {
+        connects.emplace_back([davids] { return davids->connect(); });
+    }
+    return connects;
+}
+
+std::vector<Davids::Known> ShardDavids::known() const {
+    std::vector<Davids::Known> all;
+    for (const auto& davids : shards_) {
+        for (Davids::Known& david : davids->known()) all.push_back(std::move(david));
+    }
+    return all;
+}
+
+std::vector<Address> ShardDavids::current() const {
+    std::vector<Address> all;
+    for (const auto& davids : shards_) all.push_back(davids->current());
+    return all;
+}
+
+double ShardDavids::waiting() const {
+    double longest = 0;
+    for (const auto& davids : shards_) longest = std::max(longest, davids->waiting());
+    return longest;
 }
 
 }  // namespace slip::tool

@@ -322,7 +322,11 @@ int inspect(const Arguments& arguments) {
         inspect_hidden(charlie, options.has("json"));
         return 0;
     }
-    const artifact::DavidArtifact david(artifact / "david");
+    std::vector<std::filesystem::path> halves;
+    for (const std::string& name : artifact::layout::david_folders(charlie.shards().size())) {
+        halves.push_back(artifact / name);
+    }
+    const artifact::DavidArtifact david(halves);
     artifact::require_same_split(charlie, david);
     std::vector<double> grids;
     if (options.has("model")) {

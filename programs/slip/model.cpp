@@ -16,9 +16,14 @@ namespace {
 /// Flags that mean something beside --david only.
 constexpr const char* remote_flags[] = {"tls", "timeout", "patience"};
 
-void tell_busy(const Address& david, const TimeLimits& limits) {
-    std::cerr << "slip: note: David at " << printable(describe(david))
-              << " is busy; asking him again for up to "
+/// `davids`: one per shard, of whom one is busy.
+void tell_busy(const std::vector<Address>& davids, const TimeLimits& limits) {
+    std::cerr << "slip: note: David at ";
+    const char* before = "";
+    for (const Address& david : davids) {
+        std::cerr << std::exchange(before, " or ") << printable(describe(david));
+    }
+    std::cerr << " is busy; asking him again for up to "
               << std::chrono::duration<double>(limits.timeout).count() << " s (--timeout)\n";
 }
 
@@ -38,8 +43,8 @@ CharlieOptions charlie_options(const Options& options, std::size_t masks_ready,
 }
 
 template <class Kind>
-Kind open_hybrid(const Options& options, std::size_t masks_ready, std::shared_ptr<Davids> davids,
-                 std::shared_ptr<Trace> trace) {
+Kind open_hybrid(const Options& options, std::size_t masks_ready,
+                 std::shared_ptr<ShardDavids> davids, std::shared_ptr<Trace> trace) {
     const std::string artifact = options.required("artifact");
     CharlieOptions charlie = charlie_options(options, masks_ready, std::move(trace));
     if (!options.has("david")) {
@@ -48,11 +53,11 @@ Kind open_hybrid(const Options& options, std::size_t masks_ready, std::shared_pt
     }
     if (!davids) {
         const TimeLimits limits = time_limits(options);
-        davids = std::make_shared<Davids>(options, limits);
+        davids = std::make_shared<ShardDavids>(options, limits);
         charlie.busy_limit = limits.timeout;
         charlie.on_busy = [davids, limits] { tell_busy(davids->current(), limits); };
     }
-    return open_charlie<Kind>(artifact, Connect([davids] { return davids->connect(); }), charlie);
+    return open_charlie<Kind>(artifact, davids->connects(), charlie);
 }
 
 }  // namespace
@@ -80,7 +85,8 @@ void add_model_flags(Options& options) {
                      "this name, in shared memory (default: David is played in this process, which "
                      "protects nothing); while he is busy, "
                      "he is asked again until --timeout has passed; given several times, the next "
-                     "one is asked when one cannot be reached, is busy, or has sent a wrong reply");
+                     "one is asked when one cannot be reached, is busy, or has sent a wrong reply; "
+                     "of a split in N shards, the first N have one each, and so have the next N");
     options.add("tls", "TLS/charlie",
                 "with --david HOST:PORT: certificates of this machine, the trusted one (Charlie)");
     add_time_limits(options);
@@ -92,8 +98,8 @@ std::string engine_of(const Options& options) {
 }
 
 template <class Kind>
-Kind open_model(const Options& options, std::size_t masks_ready, std::shared_ptr<Davids> davids,
-                std::shared_ptr<Trace> trace) {
+Kind open_model(const Options& options, std::size_t masks_ready,
+                std::shared_ptr<ShardDavids> davids, std::shared_ptr<Trace> trace) {
     const std::string engine = engine_of(options);
     const std::string reason = "with --engine " + engine;
     if (engine != "hybrid") {
@@ -122,9 +128,10 @@ Kind open_model(const Options& options, std::size_t masks_ready, std::shared_ptr
 }
 
 template LanguageModel open_model<LanguageModel>(const Options&, std::size_t,
-                                                 std::shared_ptr<Davids>, std::shared_ptr<Trace>);
+                                                 std::shared_ptr<ShardDavids>,
+                                                 std::shared_ptr<Trace>);
 template ImageClassifier open_model<ImageClassifier>(const Options&, std::size_t,
-                                                     std::shared_ptr<Davids>,
+                                                     std::shared_ptr<ShardDavids>,
                                                      std::shared_ptr<Trace>);
 
 void require_tokenizer(const LanguageModel& model, const char* flag) {

@@ -24,7 +24,8 @@ void add_model_flags(Options& options);
 /// together and for bad files.
 template <class Kind>
 Kind open_model(const Options& options, std::size_t masks_ready = 0,
-                std::shared_ptr<Davids> davids = nullptr, std::shared_ptr<Trace> trace = nullptr);
+                std::shared_ptr<ShardDavids> davids = nullptr,
+                std::shared_ptr<Trace> trace = nullptr);
 
 /// --engine; without it float with --model, and hybrid otherwise.
 std::string engine_of(const Options& options);

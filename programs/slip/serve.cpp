@@ -247,15 +247,15 @@ std::string allowed_origin(const Options& options) {
 }
 
 /// Those of --david, whom a server does not wait for as long as other commands do; null for none.
-std::shared_ptr<Davids> served_by(const Options& options, const Stopping& stopping) {
+std::shared_ptr<ShardDavids> served_by(const Options& options, const Stopping& stopping) {
     if (!options.has("david")) options.forbid("david-timeout", "without --david");
     if (!options.has("david") || engine_of(options) != "hybrid") return nullptr;
     TimeLimits limits = serving_limits(options);
     limits.stop = stopping.descriptor();
-    return std::make_shared<Davids>(options, limits);
+    return std::make_shared<ShardDavids>(options, limits);
 }
 
-std::vector<endpoint::DavidState> states_of(const Davids& davids) {
+std::vector<endpoint::DavidState> states_of(const ShardDavids& davids) {
     std::vector<endpoint::DavidState> states;
     for (const Davids::Known& david : davids.known()) {
         constexpr const char* names[] = {"not asked yet", "connected", "left",
@@ -288,7 +288,7 @@ std::set<std::string> operators_of(const Options& options,
 }
 
 endpoint::ServiceOptions service_options(const Options& options, const Endpoint& listen,
-                                         const std::shared_ptr<Davids>& davids) {
+                                         const std::shared_ptr<ShardDavids>& davids) {
     endpoint::ServiceOptions service;
     service.model = model_name(options);
     if (options.has("https-cert")) service.scheme = "https";
@@ -340,7 +340,7 @@ endpoint::ReceiptFacts facts_of(const Options& options) {
 /// SERVE-9: opens the model. While no David can be had, it tries again; nothing if it is asked to
 /// stop meanwhile. Throws what another attempt would not mend.
 std::optional<LanguageModel> open_patiently(const Options& options,
-                                            const std::shared_ptr<Davids>& davids, Log& log,
+                                            const std::shared_ptr<ShardDavids>& davids, Log& log,
                                             Stopping& stopping) {
     std::string told;
     do {
@@ -349,7 +349,7 @@ std::optional<LanguageModel> open_patiently(const Options& options,
         } catch (const ProtocolError& error) {
             const auto* const refusal = dynamic_cast<const Refused*>(&error);
             const bool passes = refusal == nullptr || refusal->reason() == Refusal::busy;
-            if (!passes && (!davids || davids->known().size() == 1)) throw;
+            if (!passes && (!davids || davids->is_one_each())) throw;
             const bool called_off = stopping.within({});
             if (!called_off && std::exchange(told, error.what()) != error.what()) {
                 log.note(error.what());
@@ -373,7 +373,7 @@ std::optional<ChatFormat> chat_format(const Options& options, const LanguageMode
 /// What is served, once it is.
 EventLog::Fields ready_line(const Options& options, const LanguageModel& model,
                             const endpoint::ReceiptFacts& facts,
-                            const std::shared_ptr<Davids>& davids) {
+                            const std::shared_ptr<ShardDavids>& davids) {
     EventLog::Fields fields{{"role", "trusted (Charlie)"},
                             {"ready", model_name(options)},
                             {"context", std::uint64_t{model.max_positions()}},
@@ -392,7 +392,7 @@ EventLog::Fields ready_line(const Options& options, const LanguageModel& model,
 
 /// SERVE-9: what was begun is answered, or given up after a second signal.
 void serve_until_stopped(const Options& options, const SchedulerOptions& scheduling,
-                         const std::shared_ptr<Davids>& davids, endpoint::Service& service,
+                         const std::shared_ptr<ShardDavids>& davids, endpoint::Service& service,
                          endpoint::Server& server, Log& log, Stopping& stopping) {
     auto model = open_patiently(options, davids, log, stopping);
     if (!model) return server.finish();

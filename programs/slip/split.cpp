@@ -52,6 +52,9 @@ void declare(Options& options) {
         "seal", "KEYFILE",
         "32 random bytes that nobody else may use, mode 0600: encrypts Charlie's hints, and "
         "the keys of the hidden split, on the disk; every command that reads them takes it");
+    options.add("shards", "N",
+                "divide David's half among N Davids, whole blocks each: OUT/david-0, OUT/david-1, "
+                "... in the place of OUT/david (default 1)");
     options.add("threads", "N", "at most N threads; all of the machine's if absent");
 }
 
@@ -130,16 +133,19 @@ void tell_what_is_exposed(const std::filesystem::path& out) {
 }
 
 /// HIDE-1: hiding adds ell rows to each product, and does not pay where a group has fewer.
-void tell_what_does_not_pay(const std::filesystem::path& out,
+void tell_what_does_not_pay(const std::vector<std::filesystem::path>& davids,
                             const base::parameters::ParameterSet& set) {
-    const auto manifest = nlohmann::json::parse(base::read_file(out / "david" / "manifest.json"));
-    std::size_t small = 0;
-    for (const auto& group : manifest.at("groups")) {
-        if (group.at("rows") < set.public_rows()) ++small;
+    std::size_t small = 0, groups = 0;
+    for (const std::filesystem::path& folder : davids) {
+        const auto manifest = nlohmann::json::parse(base::read_file(folder / "manifest.json"));
+        for (const auto& group : manifest.at("groups")) {
+            if (group.at("rows") < set.public_rows()) ++small;
+            ++groups;
+        }
     }
     if (small == 0) return;
-    std::cerr << "slip split: note: " << small << " of " << manifest.at("groups").size()
-              << " groups have fewer than the " << set.public_rows()
+    std::cerr << "slip split: note: " << small << " of " << groups << " groups have fewer than the "
+              << set.public_rows()
               << " rows that hiding adds to a product: there it costs more than it offloads\n";
 }
 
@@ -182,8 +188,12 @@ void write_split(const std::filesystem::path& model, SplitOptions options) {
     }
     for (const std::string& note : notes) std::cerr << "slip split: note: " << note << '\n';
     const auto& set = artifact::layout::require_set(options.set);
+    std::vector<std::filesystem::path> davids;
+    for (const std::string& name : artifact::layout::david_folders(options.shards)) {
+        davids.push_back(options.out / name);
+    }
     if (set.hides_weights) {
-        tell_what_does_not_pay(options.out, set);
+        tell_what_does_not_pay(davids, set);
     } else {
         std::cerr << "slip split: note: split a model once in its life: two artifacts of one "
                      "checkpoint give away their difference\n";
@@ -192,8 +202,13 @@ void write_split(const std::filesystem::path& model, SplitOptions options) {
     tell_what_is_unused(model);
     std::cerr << "slip split: next: slip inspect --artifact " << options.out.string() << '\n';
     std::cout << "wrote " << (options.out / "charlie").string()
-              << " (secret, for the trusted machine, Charlie) and "
-              << (options.out / "david").string() << " (for the untrusted one, David)\n";
+              << " (secret, for the trusted machine, Charlie) and " << davids.front().string();
+    if (davids.size() == 1) {
+        std::cout << " (for the untrusted one, David)\n";
+    } else {
+        std::cout << " to " << davids.back().filename().string()
+                  << " (for untrusted ones, a David each)\n";
+    }
 }
 
 }  // namespace
@@ -246,7 +261,8 @@ int split(const Arguments& arguments) {
                         options.has("accept-grid"),
                         name,
                         options.text_or("audit", ""),
-                        options.file_or_none("seal")});
+                        options.file_or_none("seal"),
+                        options.number_or("shards", 1, 1, 1024)});
     return 0;
 }
 

@@ -479,7 +479,7 @@ struct Columnwise {
         const kernels::GroupWeights& w = model.weights()[group];
         const std::vector<std::int16_t> q(2 * w.cols(), 1);
         const wire::ColumnsHeader header{0, group, 2};
-        Sent sent = charlie.mask(header, {q.data(), 2, w.cols()});
+        Sent sent = charlie.mask(header.group, header, {q.data(), 2, w.cols()});
         Residues reply(2 * paper_planes * w.rows());
         w.multiply(wire::residues_of(sent.frame()), reply, paper_planes);
         reply.back() = static_cast<std::uint8_t>((reply.back() + error) % primes[3]);

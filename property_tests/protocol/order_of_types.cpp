@@ -29,7 +29,7 @@ struct Steps {
 };
 
 void in_order(Steps& s, const wire::ColumnsHeader& header, MatrixView<const std::int16_t> q) {
-    Sent sent = s.charlie.mask(header, q);
+    Sent sent = s.charlie.mask(header.group, header, q);
     Answered answered = s.charlie.decode_reply(std::move(sent), s.payload);
     std::optional<Checked> verdict = s.charlie.check(std::move(answered));
     if (verdict) s.charlie.unmask(std::move(*verdict), s.y);

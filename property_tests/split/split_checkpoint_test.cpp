@@ -461,7 +461,8 @@ TEST(Split, DECO_11_another_seed_strategy_or_plan_does_not_go_on_with_an_unfinis
              [](slip::SplitOptions& o) { o.seed->back() = 2; },
              [](slip::SplitOptions& o) { o.seed.reset(); },
              [](slip::SplitOptions& o) { o.strategy = slip::Strategy::rcs; },
-             [](slip::SplitOptions& o) { o.plan[0].rank = 2; }}) {
+             [](slip::SplitOptions& o) { o.plan[0].rank = 2; },
+             [](slip::SplitOptions& o) { o.shards = 2; }}) {
         slip::SplitOptions other = options;
         change(other);
         expect_refused([&] { split_checkpoint(checkpoint, groups_of(true), other); },

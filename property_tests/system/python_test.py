@@ -1,5 +1,6 @@
 """python/slip.py: what it gives is what the programs give, and its wheel is all that a user needs."""
 
+import contextlib
 import json
 import os
 import re
@@ -158,6 +159,23 @@ class Splits(Python, SystemTest):
         with slip.LanguageModel.in_process(self.folder / "out") as charlie, \
                 slip.LanguageModel.unsplit(self.folder / "out") as unsplit:
             self.assertEqual(charlie.forward([1, 2, 3]), unsplit.forward([1, 2, 3]))
+
+    def test_MODEL_22_SERVE_2_a_scheduler_goes_on_when_the_david_of_a_shard_comes_back(self):
+        out, tls = self.folder / "sharded", self.folder / "tls"
+        self.slip("keys", "--out", tls)
+        slip.split(write_checkpoint(self.folder / "model of two"), out, rank=3, shards=2)
+        with contextlib.ExitStack() as stack:
+            davids = [stack.enter_context(slip.David(out / f"david-{i}", threads=1)) for i in range(2)]
+            servers = [stack.enter_context(david.serve("127.0.0.1:0", tls / "david")) for david in davids]
+            places = [f"127.0.0.1:{server.port}" for server in servers]
+            with self.assertRaisesRegex(slip.BadInput, "split for 2 Davids"):
+                slip.LanguageModel.over_tls(out, places[0], tls / "charlie")
+            charlie = stack.enter_context(slip.LanguageModel.over_tls(out, ",".join(places), tls / "charlie"))
+            scheduler = stack.enter_context(slip.Scheduler(charlie, reopen_limit_ms=600000))
+            expected = scheduler.submit([1, 2, 3], 8).result(600)
+            servers[0].close()
+            stack.enter_context(davids[0].serve(places[0], tls / "david"))
+            self.assertEqual(scheduler.submit([1, 2, 3], 8).result(600), expected)
 
     def test_CNN_5_images(self):
         network = write_network(self.folder / "net.onnx")

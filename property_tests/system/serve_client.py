@@ -1,5 +1,7 @@
 """`slip serve` as a process, and a client of it that takes nothing on trust."""
 
+import concurrent.futures
+import contextlib
 import fcntl
 import http.client
 import json
@@ -340,6 +342,14 @@ class ServeTest(SystemTest):
         served.__enter__()
         cls.addClassCleanup(served.__exit__, None, None, None)
         return served
+
+    @contextlib.contextmanager
+    def begun(self, served, **fields):
+        """An answer in another thread, as a future, once it has some tokens."""
+        with concurrent.futures.ThreadPoolExecutor() as pool:
+            answer = pool.submit(served.post, "text", order(stream=True, **fields))
+            served.wait_for(lambda: served.metric("generated_tokens_total") > 5)
+            yield answer
 
     def alone(self, prompt=PROMPT, tokens=8, *flags):
         """The JSON of slip generate."""

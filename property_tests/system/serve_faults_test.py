@@ -2,7 +2,6 @@
 nothing runs; what health and the metrics say meanwhile; the end of the server whatever it waits for
 (SERVE-2, SERVE-9, SERVE-13, SERVE-14)."""
 
-import concurrent.futures
 import contextlib
 import http.client
 import json
@@ -39,14 +38,6 @@ class ServeWithDavids:
     def health(self, served):
         status, _, body = served.get("/health")
         return status, json.loads(body)
-
-    @contextlib.contextmanager
-    def begun(self, served, **fields):
-        """An answer in another thread, as a future, once it has some tokens."""
-        with concurrent.futures.ThreadPoolExecutor() as pool:
-            answer = pool.submit(served.post, "text", order(stream=True, **fields))
-            served.wait_for(lambda: served.metric("generated_tokens_total") > 5)
-            yield answer
 
 
 class ServeFaultyDavids(ServeWithDavids, ServeTest):
