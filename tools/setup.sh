@@ -9,8 +9,8 @@ test_packages="libgtest-dev librapidcheck-dev clang-format flake8 shellcheck ope
   python3-z3 python3-setuptools python3-wheel pkgconf valgrind doxygen git haproxy"
 # What trains the attackers of experiments/safety.
 experiment_packages="libtorch-dev libopenblas0-pthread"
-# A browser, which opens the page of measurements.
-full_packages="chromium chromium-driver python3-selenium"
+# A browser, which opens the page of measurements; what reads alerts; what builds Debian packages.
+full_packages="chromium chromium-driver python3-selenium prometheus debhelper lintian"
 # What 'slip bench kernels' compares with; it is built without those that are not there.
 peer_packages="libopenblas-dev fflas-ffpack libntl-dev libflint-dev libdnnl-dev libeigen3-dev"
 clang_packages="clang-19 libclang-rt-19-dev clang-tidy-19"
