@@ -1,4 +1,4 @@
-// Ensuring integrity by probabilistic verification (the paper's Section
+// "Ensuring Integrity by Probabilistic Verification" (the paper's Section
 // `sec:integrity_by_prob_verification`; the check is Freivalds').
 //
 //     once      w uniform in F_p^(M x kappa),  s^T = w^T W_D,  for every prime p of the modulus

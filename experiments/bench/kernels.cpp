@@ -236,7 +236,7 @@ private:
 
 /// Charlie's online work for one token through a 4096 x 4096 matrix of rank 64, against David's
 /// product, whose weights come from memory. Charlie's part is quantise, mask, B q, check, unmask, A
-/// z and scales; expanding the mask is offline. His machine is not David's, so his repetitions
+/// z and scales; masks are expanded ahead of use. His machine is not David's, so his repetitions
 /// follow one another and what he reads, 1 MB, stays in his caches; charlie_share_cold is the same
 /// right after 256 MiB were read, as where one processor does all the work of a large model. A is
 /// as DECO-3 makes it, entries of 12 bits and exponents of rows from 0 to 3: at rank 64 the mean of

@@ -37,9 +37,9 @@ double mean_seconds(const std::function<void()>& work);
 ///   products  David's: residues mod p times the packed weights;
 ///   wire      as many bytes over TLS to and from a process that answers without arithmetic;
 ///   kernels   Charlie's: mask, check, unmask, low rank.
-/// Masks and cancellations are offline work and not part of it; packing, copies and waits are not
-/// either. Since no two parts of one step can overlap, step / (rest + products + wire + kernels)
-/// bounds batch8_over_unprotected, on the processors of the other contestants.
+/// Masks and cancellations are made ahead of use and not part of it; packing, copies and waits are
+/// not either. Since no two parts of one step can overlap, step / (rest + products + wire +
+/// kernels) bounds batch8_over_unprotected, on the processors of the other contestants.
 class ServeBound {
 public:
     /// Forks. Requires: this process has one thread. The model outlives the object.

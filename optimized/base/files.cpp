@@ -375,7 +375,7 @@ void write_file(const std::filesystem::path& path, std::string_view contents, mo
 }
 
 StagedDirectory::StagedDirectory(std::filesystem::path target) : target_(std::move(target)) {
-    // "OUT/" and "OUT" name the same directory; without this the first has an empty last name.
+    // "OUT/" and "OUT" name the same folder; without this the first has an empty last name.
     if (!target_.has_filename()) target_ = target_.parent_path();
     if (target_.empty()) throw BadInput("the name of the directory to make is empty");
     std::error_code error;
@@ -397,7 +397,7 @@ StagedDirectory::~StagedDirectory() {
 void StagedDirectory::commit() {
     require(!committed_, "StagedDirectory::commit: called twice");
     flush_directory(staging_);
-    // rename() refuses a target that is a file or a directory with something in it.
+    // rename() refuses a target that is a file or a folder with something in it.
     if (::rename(staging_.c_str(), target_.c_str()) != 0) {
         fail_with_reason(target_, "cannot be put in place");
     }

@@ -129,7 +129,7 @@ private:
     int descriptor_ = -1;
 };
 
-/// Makes the names inside a directory durable. A file system that cannot do this is left alone: the
+/// Makes the names inside a folder durable. A file system that cannot do this is left alone: the
 /// contents are flushed file by file in any case.
 void flush_directory(const std::filesystem::path& path);
 
@@ -150,9 +150,9 @@ private:
 /// On failure nothing stays and BadInput names the file and the reason.
 void write_file(const std::filesystem::path& path, std::string_view contents, mode_t mode);
 
-/// A directory under construction beside `target`: fill path(), then commit() renames it to
+/// A folder under construction beside `target`: fill path(), then commit() renames it to
 /// `target`. Destroyed without commit(), it removes everything, so nothing half-written stays. Only
-/// the owner can enter the directory (0700).
+/// the owner can enter the folder (0700).
 class StagedDirectory {
 public:
     /// BadInput if `target` exists already or its parent cannot be written.

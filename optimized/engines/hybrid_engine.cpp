@@ -203,7 +203,7 @@ void HybridEngine::write(GroupId id, std::size_t member, const std::int64_t* y, 
 
 HybridStatistics HybridEngine::statistics() const {
     // The session waits from the last byte sent to the last byte received; in that time Charlie
-    // multiplies by B. Masks that are made late are offline work all the same (MODEL-6).
+    // multiplies by B. Masks that are made late count as work ahead of use all the same (MODEL-6).
     const protocol::SessionStatistics session = session_.statistics();
     const double idle = std::max(0.0, session.round_times.seconds - inner_seconds_);
     return {session, apply_seconds_ - idle - session.late_seconds, charlie_multiplications_,

@@ -41,8 +41,9 @@ struct HybridStatistics {
 /// David multiplies, receive, check and unmask (INTEG-3, MASK-4), add (LIN-2), dequantise (ENC-2).
 /// MODEL-1: every offloaded product goes this way, those of rank 0 too. LIN-4: every output equals
 /// UnsplitEngine's, bit for bit. MODEL-6: nothing here can reach W_D; only David and the session's
-/// offline work hold it. Reserves no memory for a message once a larger one was sent. A wide matrix
-/// of the hidden split has a message for each of its parts, whose outputs are added (HIDE-7).
+/// work ahead of use hold it. Reserves no memory for a message once a larger one was sent. A wide
+/// matrix of the hidden split has a message for each of its parts, whose outputs are added
+/// (HIDE-7).
 class HybridEngine : public graph::Engine {
 public:
     /// Opens a session with the David to whom `transport` leads, and ends it in order. `weights`

@@ -1,4 +1,4 @@
-// MODEL-10: what stands in a checkpoint directory, and under which names.
+// MODEL-10: what stands in a checkpoint folder, and under which names.
 #include "optimized/import/checkpoint.hpp"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ std::string full_name(Family family, const std::string& name) {
     return modules.count(name.substr(0, name.find('.'))) != 0 ? prefix + name : name;
 }
 
-/// A shard must be a plain name: an index cannot make us open files of other directories.
+/// A shard must be a plain name: an index cannot make us open files of other folders.
 bool is_plain_file_name(const std::string& name) {
     return !name.empty() && name != "." && name != ".." && name.find('/') == std::string::npos &&
            name.find('\0') == std::string::npos;

@@ -1,4 +1,4 @@
-// A Hugging Face checkpoint directory: config.json and model.safetensors, or its shards; or a GGUF
+// A Hugging Face checkpoint folder: config.json and model.safetensors, or its shards; or a GGUF
 // or ONNX file.
 #pragma once
 
@@ -24,10 +24,10 @@ namespace slip::importing {
 /// ONNX file is a checkpoint too, with the matrices of read_onnx() as NAME.weight (CNN-7).
 class Checkpoint {
 public:
-    /// Reads the ONNX file, the GGUF file (MODEL-19) or the directory `path`.
+    /// Reads the ONNX file, the GGUF file (MODEL-19) or the folder `path`.
     /// Maps the weights of model.safetensors or, if there is none, of the shards that
     /// model.safetensors.index.json lists. Throws BadInput, naming the file and the tensor, unless
-    /// every shard is a file of this directory that holds exactly the tensors the index places in
+    /// every shard is a file of this folder that holds exactly the tensors the index places in
     /// it.
     explicit Checkpoint(const std::filesystem::path& path, Attention attention = Attention::fused);
 
@@ -91,7 +91,7 @@ private:
 using ShardIndex = std::map<std::string, std::set<std::string>>;
 
 /// Parses a model.safetensors.index.json. Throws BadInput, naming `origin` and the tensor, unless
-/// it places at least one tensor, and each in a file whose name has no directory in it.
+/// it places at least one tensor, and each in a file whose name has no folder in it.
 ShardIndex parse_shard_index(std::string_view text, const std::filesystem::path& origin);
 
 }  // namespace slip::importing

@@ -1,4 +1,4 @@
-// What a GGUF file says of its model, in the terms of a Hugging Face directory (MODEL-19).
+// What a GGUF file says of its model, in the terms of a Hugging Face folder (MODEL-19).
 #pragma once
 
 #include <filesystem>

@@ -52,21 +52,21 @@ public:
     virtual std::size_t vocab_size() const = 0;
 };
 
-/// The tokenizer's files that a checkpoint's or an artifact's directory has: tokenizer.json, or
+/// The tokenizer's files that a checkpoint's or an artifact's folder has: tokenizer.json, or
 /// else tokenizer.model, or else vocab.json, merges.txt and added_tokens.json.
 std::vector<std::filesystem::path> tokenizer_files(const std::filesystem::path& directory);
 
-/// The tokenizer of a directory or a GGUF file, or null if it has none: then its model takes and
+/// The tokenizer of a folder or a GGUF file, or null if it has none: then its model takes and
 /// gives token ids only. Throws BadInput, naming the file.
 std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& model);
 
-/// A file that a directory needs to have the same tokenizer.
+/// A file that a folder needs to have the same tokenizer.
 struct TokenizerFile {
     std::string name;
     std::string text;
 };
 
-/// The contents of the tokenizer's files of a directory, and of those with its chat template
+/// The contents of the tokenizer's files of a folder, and of those with its chat template
 /// (MODEL-18); of a GGUF file as tokenizer.json and chat_template.jinja. Throws
 /// BadInput, naming the file.
 std::vector<TokenizerFile> read_tokenizer_files(const std::filesystem::path& model);

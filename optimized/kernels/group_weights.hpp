@@ -54,7 +54,7 @@ private:
     std::shared_ptr<const DeviceMatrix> device_;  // of W_t
 };
 
-/// Of every group; index = GroupId. The bytes outlive their users. Only offline work
+/// Of every group; index = GroupId. The bytes outlive their users. Only work ahead of use
 /// (cancellation.hpp, check_secret.hpp) and David read them (MODEL-6).
 using OffloadedWeights = std::vector<GroupWeights>;
 

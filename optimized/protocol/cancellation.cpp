@@ -23,7 +23,7 @@ using kernels::OffloadedWeights;
 
 constexpr const char* destroyed = "the masks of this session are destroyed";
 
-/// The key stream and the next mask index, which the two threads share. An index is issued before
+/// The keystream and the next mask index, which the two threads share. An index is issued before
 /// its mask is drawn, so that no failure can issue it again (MASK-5).
 class MaskSource {
 public:

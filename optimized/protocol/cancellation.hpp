@@ -26,7 +26,7 @@ public:
     /// In rising order of index. Makes what is missing at once, on the calling thread.
     void take(base::GroupId group, std::size_t count, std::vector<Mask>& out) override;
     void recycle(base::GroupId group, Mask::Spent&& spent) override;
-    /// For callers that want all offline work done before they start, and for benchmarks.
+    /// For callers that want every mask made before they start, and for benchmarks.
     void wait_until_ready(std::size_t count) override;
     std::uint64_t multiplications_per_mask(base::GroupId,
                                            const base::ProductShape& shape) const override {

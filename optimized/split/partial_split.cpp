@@ -73,7 +73,7 @@ void make_folder(const std::filesystem::path& path, const std::filesystem::path&
 }
 
 std::filesystem::path without_last_slash(const std::filesystem::path& out) {
-    // "OUT/" and "OUT" name the same directory; without this the first has an empty last name.
+    // "OUT/" and "OUT" name the same folder; without this the first has an empty last name.
     const std::filesystem::path path = out.has_filename() ? out : out.parent_path();
     if (path.empty()) throw BadInput("the name of the directory to make is empty");
     return path;
@@ -166,7 +166,7 @@ void PartialSplit::record(const FinishedGroup& group) {
 
 void PartialSplit::commit() {
     flush_directory(folder());
-    // rename() refuses a target that is a file or a directory with something in it.
+    // rename() refuses a target that is a file or a folder with something in it.
     if (::rename(folder().c_str(), out_.c_str()) != 0) {
         const std::string reason = std::generic_category().message(errno);
         throw BadInput(out_.string() + ": cannot be put in place: " + reason);

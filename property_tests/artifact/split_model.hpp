@@ -53,7 +53,7 @@ inline std::vector<base::GroupShape> groups_of(bool tied, std::size_t vocabulary
     return groups;
 }
 
-/// A checkpoint directory under construction; a test may spoil it before it is written.
+/// A checkpoint folder under construction; a test may spoil it before it is written.
 struct Model {
     explicit Model(bool tied_head = true, std::size_t tokens = 16)
         : tied(tied_head), vocabulary(tokens), groups(groups_of(tied_head, tokens)) {
@@ -106,7 +106,7 @@ struct Model {
 inline const slip::Plan small_plan = {
     {0, "q_proj", 3}, {1, "down_proj", 2}, {std::nullopt, "lm_head", 1}};
 
-/// A directory with a checkpoint in "model" and its halves in "out".
+/// A folder with a checkpoint in "model" and its halves in "out".
 class SplitModel {
 public:
     explicit SplitModel(const Model& model = Model(), const slip::Plan& plan = small_plan,

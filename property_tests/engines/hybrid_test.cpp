@@ -301,8 +301,8 @@ TEST(Model, MODEL_3_a_batch_that_outgrows_a_message_is_cut_into_several) {
 TEST(Model, MODEL_6_the_online_path_does_not_read_the_offloaded_weights) {
     const SyntheticModel model = random_llama(7);
     const SplitLlama split(model, plan_for_all(model.config, 2));
-    // Charlie's offline work gets a copy of W_D, which the test ruins once the masks are ready: the
-    // bytes, and what the products read.
+    // Charlie's work ahead of use gets a copy of W_D, which the test ruins once the masks are
+    // ready: the bytes, and what the products read.
     std::vector<std::vector<std::int8_t>> copies;
     for (const auto& w : split.david.weights()) {
         copies.emplace_back(w.elements().begin(), w.elements().end());

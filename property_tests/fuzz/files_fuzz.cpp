@@ -32,7 +32,7 @@ void check_network(std::string_view text) {
            "a network that was written and read again is another one");
 }
 
-/// model.safetensors.index.json: no shard can lie in another directory.
+/// model.safetensors.index.json: no shard can lie in another folder.
 void check_shard_index(std::string_view text) {
     const ShardIndex shards = parse_shard_index(text, "index");
     expect(!shards.empty(), "an index without a shard");

@@ -381,7 +381,8 @@ public:
                        protocol::DavidSession::Tamper tamper = {})
         : HybridRun(split, split.david.weights(), options, std::move(tamper)) {}
 
-    /// `weights`: what Charlie's offline work reads; `split`'s own unless a test says otherwise.
+    /// `weights`: what Charlie's work ahead of use reads; `split`'s own unless a test says
+    /// otherwise.
     HybridRun(const SplitLlama& split, kernels::OffloadedWeights weights,
               protocol::SessionOptions options, protocol::DavidSession::Tamper tamper = {})
         : weights_(std::move(weights)),

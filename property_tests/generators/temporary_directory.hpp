@@ -1,4 +1,4 @@
-// A directory for the files of one test or measurement, and the permissions of files.
+// A folder for the files of one test or measurement, and the permissions of files.
 #pragma once
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 
 namespace slip::testing {
 
-/// A new, empty directory; the destructor removes it with its contents.
+/// A new, empty folder; the destructor removes it with its contents.
 class TemporaryDirectory {
 public:
     /// In memory where the system has /dev/shm: the product flushes its files, and a test need not

@@ -1,4 +1,4 @@
-// Configurations and checkpoint directories.
+// Configurations and checkpoint folders.
 #include "optimized/import/checkpoint.hpp"
 
 #include <gtest/gtest.h>
@@ -293,7 +293,7 @@ TEST(Config, CONV_4_deep_nesting_is_refused) {
     }
 }
 
-// --- checkpoint directories ----------------------------------------------------------------------
+// --- checkpoint folders -------------------------------------------------------------------------
 
 TEST(Checkpoint, CONV_4_missing_files_are_named) {
     const TemporaryDirectory directory;
@@ -305,7 +305,7 @@ TEST(Checkpoint, CONV_4_missing_files_are_named) {
     EXPECT_EQ(refusal(open), "accepted");
 }
 
-/// A directory with config.json of a GPT-2 model and shards of one-element tensors.
+/// A folder with config.json of a GPT-2 model and shards of one-element tensors.
 class Sharded : public ::testing::Test {
 protected:
     Sharded() {
@@ -321,7 +321,7 @@ protected:
         std::filesystem::remove(directory_ / file);
         write_safetensors(directory_ / file, tensors, {}, 0600);
     }
-    /// Writes the index and opens the directory.
+    /// Writes the index and opens the folder.
     std::string opened_with(const json& weight_map) {
         const std::filesystem::path index = directory_ / "model.safetensors.index.json";
         std::filesystem::remove(index);
@@ -428,7 +428,7 @@ TEST_F(Sharded, MODEL_8_matrices_of_the_blocks_are_turned) {
                       {"transformer.wte.weight"}));
 }
 
-/// The directory of a real model, or an empty path.
+/// The folder of a real model, or an empty path.
 std::filesystem::path stories() {
     const std::filesystem::path path =
         std::filesystem::path(SLIP_SHARED_DIR) / "data/models/stories260K";

@@ -1,4 +1,4 @@
-// Key streams under known keys, here and by the definition.
+// Keystreams under known keys, here and by the definition.
 #pragma once
 
 #include <cstdint>

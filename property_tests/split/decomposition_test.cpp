@@ -38,7 +38,7 @@ RC_GTEST_PROP(Decomposition, DECO_1_DECO_3_equals_the_reference_to_the_bit, (std
     RC_ASSERT(fits_64_bits(matrix, 32767) == reference::fits_64_bits({W_int}, 32767));
 }
 
-/// Without a low rank part an entry is off by half a step, the row's largest / 254, and roundings.
+/// Without a low-rank part an entry is off by half a step, the row's largest / 254, and roundings.
 TEST(Decomposition, DECO_3_an_entry_is_off_by_half_a_step) {
     std::mt19937_64 random(12);
     const Weights weights = random_weights(20, 30, random);

@@ -259,7 +259,7 @@ TEST(Split, DECO_2_notes_and_progress) {
 
 // --- nothing half-written stays
 
-/// Splitting `model` fails for this reason and leaves the directory as it was.
+/// Splitting `model` fails for this reason and leaves the folder as it was.
 void expect_nothing_left(const Model& model, const slip::Plan& plan, const std::string& because) {
     const TemporaryDirectory directory;
     model.write(directory / "model");

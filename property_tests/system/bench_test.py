@@ -16,7 +16,7 @@ from slip_system import ROOT, Deployment, run
 #            24 +  8 * 40  +  32 + 3 * 40             = 496     down: 16 rows
 #            16 +  8 * 48  +  64                      = 464     head: 32 rows
 #   linear   16 * 32 + 16 * 16 + 16 * 48 + 24 * 16 = 1920, head 16 * 32 = 512
-#   offline  a cancellation W_D r per column (MASK-3): as many; a lattice mask 66.5 per output and
+#   "offline"  a cancellation W_D r per column (MASK-3): as many; a lattice mask 66.5 per output and
 #            twice as many per input (MASK-7): of a row of 8 elements, 8 transforms of 1408, their
 #            products of 512, a transform back and 256 for the scale, divided by 256 masks
 BLOCKS = 2

@@ -9,7 +9,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 sys.path.insert(0, str(ROOT / "tools"))
 
 from checks import (clauses, constants, errata, excerpts, faults, index, layers, leaves, links,  # noqa: E402
-                    mutants, namespaces, numbers, release, scripts, version)
+                    mutants, namespaces, numbers, release, scripts, version, words)
 
 
 def version_header(text, *parts):
@@ -61,6 +61,10 @@ class CheckCase(unittest.TestCase):
         self.write("tools/constants.txt", "limit\n    spec/parameters.md: | limit | {} |\n"
                    "    optimized/base/parameters.hpp: limit = {};\n")
 
+        self.write("spec/conventions.md",
+                   "# C\n\n## Words\n\n| word | what it is | not used for it |\n|---|---|---|\n"
+                   "| folder | what holds files | directory, directories |\n"
+                   "| mask | what is added | pad, blinding factor |\n\n## Symbols\n")
         self.write("CMakeLists.txt", "project(slip VERSION 1.2.3 LANGUAGES CXX)\n")
         self.write("include/slip/version.h", version_header("1.2.3", 1, 2, 3))
 
@@ -76,5 +80,5 @@ class CheckCase(unittest.TestCase):
 
     def test_a_tree_that_keeps_the_rules_is_green(self):
         for check in (layers, namespaces, leaves, clauses, index, numbers, constants, links, excerpts,
-                      faults, errata, mutants, release, scripts, version):
+                      faults, errata, mutants, release, scripts, version, words):
             self.assertEqual(check.check(self.root), [], check.__name__)

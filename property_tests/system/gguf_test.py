@@ -223,7 +223,7 @@ def factors(config, architecture):
 
 
 def converted(model, architecture="llama", quantised=()):
-    """The GGUF file of a directory in its own element types; matrices of a kind in `quantised` in Q8_0."""
+    """The GGUF file of a folder in its own element types; matrices of a kind in `quantised` in Q8_0."""
     config = json.loads((model / "config.json").read_text())
     metadata = configuration(config, architecture)
     if (model / "tokenizer.model").exists():

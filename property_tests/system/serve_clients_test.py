@@ -64,7 +64,7 @@ class ServeClients(ServeTest):
 
     def is_given_up(self, served, seconds):
         """Whether a client who begins to read after so long finds his connection reset. He has to read: his
-        kernel may have refused the packet that says so while its buffer was full."""
+        kernel may have refused the segment that says so while its buffer was full."""
         # An answer that ended early would fit the buffers of both sides.
         endless = order(stream=True, logprobs=20, logit_bias={"2": -100}, **self.LONG)
         host, port = served.endpoint.rsplit(":", 1)

@@ -1,6 +1,6 @@
 """What the system tests share: the programs under test, David as a process, small checkpoints.
 
-The environment variable SLIP_BUILD names the build directory."""
+The environment variable SLIP_BUILD names the build folder."""
 
 import json
 import math

@@ -8,7 +8,51 @@ import unittest
 
 from check_case import ROOT, CheckCase
 from checks import (accuracy, attacks, formatting, layers, leaves, mutants, namespaces, presets, scripts,
-                    system_tests)
+                    system_tests, words)
+
+
+class Words(CheckCase):
+    def test_another_word_in_a_text_or_a_comment(self):
+        for name, text in [("spec/ring.md", "# Ring\n\nThe pad.\n"),
+                           ("docs/tour.md", "# Tour\n\nThe *pads*.\n"),
+                           ("optimized/base/a.hpp", "#pragma once\n\n/// The Pad.\n"),
+                           ("optimized/base/b.cpp", "int x = '\"';\n\n/* The pad */\n"),
+                           ("proofs/coq/A.v", "Lemma x : y.\n\n(* The pad. *)\n"),
+                           ("tools/a.py", "def add():\n    pass\n    # The pad.\n"),
+                           ("tools/b.py", "def add():\n    \"\"\"Adds\n    the pad.\"\"\"\n")]:
+            self.write(name, text)
+            self.assertEqual(words.check(self.root),
+                             [f"{name}:3: 'pad': expected 'mask' (spec/conventions.md)"])
+            (self.root / name).unlink()
+
+    def test_another_word_that_is_broken_over_two_lines(self):
+        self.write("optimized/base/a.hpp", "#pragma once\n// The blinding\n// factor.\n")
+        self.assertEqual(words.check(self.root),
+                         ["optimized/base/a.hpp:2: 'blinding factor': expected 'mask' (spec/conventions.md)"])
+
+    def test_what_is_code_or_quoted_or_part_of_a_word(self):
+        self.write("docs/tour.md", "# Tour\n\n`pad`, \"the pad\", [masks](pad.md), padding, pad-lock.\n\n"
+                   "```\npad\n```\n")
+        self.write("optimized/base/a.hpp", 'int pad(int directory);  // "a pad"\n'
+                   'const char* text = "// a pad", *raw = R"(/* a pad */)";\n')
+        self.write("tools/a.py", "pad = '# a pad'  # `pad`\n")
+        self.assertEqual(words.check(self.root), [])
+
+    def test_other_works_have_their_own_words(self):
+        self.write("spec/related-work.md", "# R\n\nThe pad of others.\n")
+        self.assertEqual(words.check(self.root), [])
+
+    def test_a_table_that_says_nothing_or_two_things(self):
+        path = self.root / words.TABLE
+        table = path.read_text()
+        for before, after, problem in [
+                ("## Words", "## Names", "expected a table below '## Words'"),
+                ("| mask |", "| apron |", "the words are not in alphabetical order"),
+                ("pad, blinding factor", "pad, directory", "'directory' is not used for folder and for mask"),
+                ("pad, blinding factor", "folder", "'folder' is a word, and is not used for mask"),
+                ("| what is added |", "", "'| mask  pad, blinding factor |': expected '| word |")]:
+            path.write_text(table.replace(before, after))
+            self.assert_red(words, problem)
 
 
 class Namespaces(CheckCase):

@@ -1,4 +1,4 @@
-// What the kernels of this backend share: the packed layout and signed residues.
+// What the kernels of this backend share: the packed layout and lifted residues.
 //
 // W is cut into panels of 8 rows and steps of 4 columns, [ceil(m/8)][ceil(n/4)][8][4], padded with
 // zeros: half a step is a register whose 32-bit lanes are rows, each with the 4 weights that sdot
