@@ -98,6 +98,8 @@ class Clauses(CheckCase):
         self.write("reference/ring.hpp", "// DEMO-1\n")
         self.write("spec/again.md", text.replace(own, gone))
         self.assert_red(clauses, f"{gone} is withdrawn; expected a new id")
+        self.write("spec/again.md", "### OFF-17\n\n**Sum.** MUST; test\n")
+        self.assert_red(clauses, "OFF-17 is withdrawn; expected a new id")
 
     def test_unknown_room(self):
         self.write("spec/ring.md", "### DEMO-1\n\n**Addition.** MUST; reference, test, attic\n")
