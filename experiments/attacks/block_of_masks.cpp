@@ -46,7 +46,7 @@ Outcome known_prefix(const Setting& setting, bool noise) {
                 " entries; the others of the block are read"};
 }
 
-/// A number as a format with so many bits of precision has it.
+/// `x` as a format with `bits` bits of precision has it.
 double rounded_to(double x, int bits) {
     int exponent = 0;
     const double fraction = std::frexp(x, &exponent);

@@ -16,7 +16,7 @@ using Eigen::Index;
 using Eigen::MatrixXd;
 using Eigen::VectorXd;
 
-/// The values of a row, up to its scale: -largest .. largest, or floats with so many bits of
+/// The values of a row, up to its scale: -largest .. largest, or floats of a few bits of
 /// significand of which the largest is `largest`.
 struct Grid {
     const char* name;

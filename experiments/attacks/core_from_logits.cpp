@@ -108,7 +108,8 @@ private:
         return some_of(victim_.logits(copy_, answers_.prompts));
     }
 
-    /// Of the outputs by each number: large enough for floats, small against a singular value.
+    /// Differences of the outputs by each number, in steps that are large enough for floats and
+    /// small against a singular value.
     MatrixXd differences() {
         const double step = 0.02 * R_.norm() / std::sqrt(static_cast<double>(R_.rows()));
         MatrixXd J(reached_.size(), numbers_.size());

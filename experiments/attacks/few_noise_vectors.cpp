@@ -28,7 +28,7 @@ Size size_of(const Setting& setting) {
     return setting.full ? Size{50, "down_proj", 120} : Size{12, "o_proj", 40};
 }
 
-/// N g with a fixed N of so many columns and a fresh g each time.
+/// N g with a fixed N of `count` columns and a fresh g each time.
 class FewNoiseVectors {
 public:
     FewNoiseVectors(long count, std::uint64_t seed)

@@ -65,7 +65,7 @@ public:
         }
         return {kernels::PlanarMatrix(std::move(a)), kernels::PlanarMatrix(std::move(u))};
     }
-    /// Of a model that has this matrix alone.
+    /// The secret of the check of a model that has this matrix alone.
     base::CheckSecret check_secret() const {
         const auto* product = reinterpret_cast<const std::uint8_t*>(companions_.product.data());
         return {check_seed_,

@@ -121,7 +121,7 @@ struct Ranks {
     long without_noise, with_noise;
 };
 
-/// Of a matrix of more rows and columns than U has rows, which is hidden once.
+/// rank_of_rest() of a matrix with more rows and columns than U has rows, which is hidden once.
 const Ranks& ranks_of_rest(const Setting& setting, Eigen::Index size) {
     static const Ranks ranks = [&] {
         std::mt19937_64 random(setting.seed + 5);

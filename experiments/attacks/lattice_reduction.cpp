@@ -37,7 +37,7 @@ void reduce(NTL::mat_ZZ& basis, long block) {
     }
 }
 
-/// Of the dual lattice with y times `weight`: rows (x, weight y).
+/// A basis of the dual lattice with y times `weight`: rows (x, weight y).
 NTL::mat_ZZ dual_basis(const SmallLwe& problem, long weight) {
     const long m = problem.samples(), ell = problem.dimension();
     NTL::mat_ZZ basis;
@@ -53,7 +53,7 @@ NTL::mat_ZZ dual_basis(const SmallLwe& problem, long weight) {
     return basis;
 }
 
-/// Of the primal lattice with the first m samples: rows (x, y).
+/// A basis of the primal lattice with the first m samples: rows (x, y).
 NTL::mat_ZZ primal_basis(const SmallLwe& problem, long m) {
     const long ell = problem.dimension();
     NTL::mat_ZZ basis;

@@ -15,11 +15,11 @@ namespace slip::attacks {
 /// A check, with an honest reply to a random message.
 class ProductCheck {
 public:
-    /// Of o_proj in block 0, under the secret of the victim's split.
+    /// The check of o_proj in block 0, under the secret of the victim's split.
     ProductCheck(const Victim& victim, std::uint64_t seed)
         : ProductCheck(victim.weights(), victim.find("o_proj", 0).group,
                        victim.charlie().check_secret(), victim.planes(), seed) {}
-    /// Of a hidden matrix.
+    /// The check of a hidden matrix.
     ProductCheck(const HiddenMatrix& hidden, std::uint64_t seed)
         : ProductCheck({hidden.davids_weights()}, 0, hidden.check_secret(), hidden_set().planes,
                        seed) {}
@@ -36,7 +36,7 @@ public:
         }
         return check_.accepts(group_, message_, forged);
     }
-    /// Of the reply: M, or M + ell.
+    /// Rows of the reply: M, or M + ell.
     std::size_t rows() const { return reply_.size() / check_.planes(); }
     std::size_t planes_of_set() const { return check_.planes(); }
     std::uint64_t modulus_of_set() const { return base::parameters::modulus(check_.planes()); }

@@ -137,7 +137,8 @@ Outcome guess_prompts(const Victim& victim, const Setting& setting, const std::s
 
 // ---- how much others have asked, from prompts of one's own that are kept no longer
 
-constexpr std::size_t room = 6;  // units of a share: caches grow by so many positions at once
+/// Units of a share. A unit is the positions by which caches grow at once.
+constexpr std::size_t room = 6;
 
 std::size_t unit_of(const Victim& victim) {
     graph::KvCache cache(victim.config());

@@ -15,7 +15,7 @@ struct Lengths {
     bool operator==(const Lengths&) const = default;
 };
 
-/// Feeds the prompt, and so many tokens of the model's own choice one by one.
+/// Feeds the prompt, and `tokens` tokens of the model's own choice one by one.
 void generate(const Victim& victim, graph::Engine& engine, std::vector<TokenId> ids,
               std::size_t tokens) {
     graph::KvCache cache(victim.config());

@@ -10,7 +10,7 @@ namespace slip::attacks {
 
 class SmallCheck {
 public:
-    /// Draws so many combinations w of M rows.
+    /// Draws the combinations w of M rows.
     SmallCheck(std::uint64_t L, std::size_t M, std::mt19937_64& random,
                std::size_t combinations = 1)
         : L_(L), M_(M), w_(M * combinations) {

@@ -64,7 +64,7 @@ public:
         }
     }
 
-    /// Rows of a matrix, or messages, that have so many targets, in whole blocks.
+    /// Rows of a matrix, or messages, that have `targets` targets, in whole blocks.
     std::size_t rows_for(std::size_t targets) const {
         std::size_t per_block = 0;
         for (std::size_t i = 0; i < degree; ++i) per_block += uses(i);

@@ -10,7 +10,7 @@
 
 namespace slip::bench {
 
-/// Of a group's messages, frames included.
+/// Bytes of a group's messages, frames included.
 struct MessageBytes {
     std::size_t up = 0;    // APPLY
     std::size_t down = 0;  // REPLY

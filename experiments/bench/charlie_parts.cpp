@@ -52,7 +52,7 @@ public:
         repetitions_ += 1;
         counting_bytes_ = repetitions_ == 1;
     }
-    /// Adds to a part what `work` takes, which meets so many bytes that are in no cache.
+    /// Adds to a part what `work` takes, which reads or writes `bytes` bytes that are in no cache.
     template <class Work>
     void add(const std::string& name, double bytes, const Work& work) {
         Times& times = part(name);
@@ -135,7 +135,7 @@ public:
     }
 
 private:
-    /// Of a mask, or of one per group.
+    /// What the products of a mask take, or those of one mask per group.
     struct Products {
         double seconds = 0, bytes = 0, keystream = 0, multiplications = 0;
         void add(double count, const Products& other) {
@@ -158,7 +158,7 @@ private:
         return {set_, seed, n};
     }
 
-    /// MODEL-6, for a row and a mask, where so many blocks share the transforms of a row.
+    /// MODEL-6, for a row and a mask, where `blocks` blocks share the transforms of a row.
     double multiplications(std::size_t rows, std::size_t blocks, std::size_t halves) const {
         constexpr double points = degree / 2.0, transform = 4 * (points * 9 / 4 + points / 2);
         const auto d = static_cast<double>(set_.lattice->rank);
@@ -167,7 +167,7 @@ private:
                (static_cast<double>(halves) * (shared + d * 4 * points + transform) + degree) /
                degree;
     }
-    /// Per mask, of a pass over stored rows with so many blocks.
+    /// Per mask, what a pass over `stored` rows with `blocks` blocks takes.
     Products of_pass(double seconds, std::size_t stored, std::size_t rows, std::size_t blocks,
                      std::size_t halves) const {
         const auto masks_made = static_cast<double>(blocks * degree);
@@ -266,7 +266,7 @@ public:
                std::span<const base::MatrixView<float>> /*outputs*/) override {}
 };
 
-/// What HybridEngine and its session do with a message of so many columns, but for the messages:
+/// What HybridEngine and its session do with a message of `columns` columns, but for the messages:
 /// the same calls in the same order, so that caches have what they would have.
 class Online {
 public:

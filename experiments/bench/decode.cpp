@@ -70,7 +70,7 @@ struct Hybrids {
     engines::HybridEngine in_memory;
 };
 
-/// Of every repetition.
+/// Seconds of every repetition.
 struct Decoded {
     std::vector<double> reading;
     Timings unprotected, in_process, over_tls, in_memory;

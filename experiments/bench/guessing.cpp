@@ -97,7 +97,7 @@ private:
     const std::vector<TokenId>& answer_;
 };
 
-/// Of the tokens after the first one, which comes with the prompt.
+/// Costs of the tokens after the first one, which comes with the prompt.
 struct Run {
     double seconds = 0;
     double rounds_per_token = 0;

@@ -11,7 +11,7 @@
 namespace slip::bench {
 namespace {
 
-/// Inputs and outputs of a group of the graph, for so many columns.
+/// Inputs and outputs of a group of the graph, for `count` columns.
 class Columns {
 public:
     Columns(const base::GroupShape& group, std::size_t count)
@@ -66,7 +66,7 @@ private:
     Transport& inner_;
 };
 
-/// Of every repetition, for all groups once.
+/// Seconds of every repetition, for all groups once.
 struct Times {
     std::vector<double> unprotected, david, charlie;
 };

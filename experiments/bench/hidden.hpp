@@ -10,7 +10,7 @@ namespace slip::bench {
 /// is.
 inline constexpr std::array<std::size_t, 4> hidden_columns = {1, 8, 32, 128};
 
-/// Of a model whose split is hidden, through every group once, with David in this process:
+/// Measures a model whose split is hidden, through every group once, with David in this process:
 /// david_hidden_C, his time at C columns over the unprotected product's and over h (1 + ell/M);
 /// charlie_hidden_1 and charlie_hidden_128, Charlie's processor time per column, masks ahead of use
 /// included, TLS and the graph's floats not, over the unprotected product's time at as many

@@ -21,7 +21,7 @@ public:
     void apply(base::GroupId group, base::MatrixView<const float> input,
                std::span<const base::MatrixView<float>> outputs) override;
 
-    /// Of the weights that one token meets.
+    /// Bytes of the weights that one token meets.
     std::size_t bytes() const;
     /// Reads every weight once.
     void read() const;

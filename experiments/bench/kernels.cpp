@@ -41,7 +41,7 @@ std::vector<T> random_numbers(std::size_t count, std::int64_t least, std::int64_
     return values;
 }
 
-/// Of the set `paper`, whose residues are measured.
+/// Planes of the set `paper`, whose residues are measured.
 constexpr std::size_t planes = parameters::parameter_sets.front().planes;
 
 /// `columns` columns of n residues in h planes; combinations of as many entries are laid out the

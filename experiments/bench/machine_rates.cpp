@@ -21,7 +21,7 @@ constexpr std::size_t times_measured = 5;
 constexpr std::size_t record_bytes = 16384;  // RFC 8446
 constexpr std::size_t records = 256;
 
-/// Units per second of this processor, where `work` makes so many; the first time is not counted.
+/// Units per second of this processor, where `work` makes `units`; the first time is not counted.
 template <class Work>
 double rate_of(double units, const Work& work) {
     work();
@@ -30,7 +30,7 @@ double rate_of(double units, const Work& work) {
     return units / median(seconds);
 }
 
-/// Of a cipher, message by message of a record's size.
+/// Bytes per second of a cipher, message by message of a record's size.
 double cipher_rate(const EVP_CIPHER* cipher) {
     const std::unique_ptr<EVP_CIPHER_CTX, decltype(&EVP_CIPHER_CTX_free)> context(
         EVP_CIPHER_CTX_new(), &EVP_CIPHER_CTX_free);

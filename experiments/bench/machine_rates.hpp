@@ -8,7 +8,7 @@ struct MachineRates {
     double aes_ctr = 0;  // AES-256-CTR of a long message
     double aes_gcm = 0;  // AES-256-GCM in records of TLS
     double shake = 0;    // SHAKE-128
-    /// Of doubles, fused; 0 where the backend's leaves have no vectors for them.
+    /// Fused multiplications of doubles; 0 where the backend's leaves have no vectors for them.
     double multiplications = 0;
 };
 

@@ -17,7 +17,7 @@
 namespace slip::bench {
 namespace {
 
-/// Nanoseconds per row and message of products of these rows with so many blocks per pass.
+/// Nanoseconds per row and message of products of `rows` with `blocks` blocks per pass.
 double block_nanoseconds(const base::parameters::ParameterSet& set,
                          std::span<const std::uint8_t> rows, std::size_t blocks, bool exact,
                          std::size_t repetitions) {
@@ -78,7 +78,7 @@ void measure_blocks(const WholeModel& whole, Report& report) {
     }
 }
 
-/// Processor time of one repetition at so many columns, in seconds per step.
+/// Processor time of the repetitions at one number of columns, in seconds per step.
 struct Steps {
     std::vector<double> charlie, in_memory, unprotected;
 };

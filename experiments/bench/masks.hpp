@@ -11,7 +11,7 @@ namespace slip::bench {
 /// block_ns_inputs and block_ns_outputs, nanoseconds of one processor per row and message of the
 /// masks and cancellations of a block, made as the stock makes them: four blocks per pass of T, two
 /// per pass of H. charlie_cpu_1 and charlie_cpu_16, Charlie's processor time per token over TLS at
-/// so many columns, floats, TLS and the masks that he uses up included, over Int8Engine's;
+/// 1 and 16 columns, floats, TLS and the masks that he uses up included, over Int8Engine's;
 /// messages_cpu_1 and messages_cpu_16, of that time what as many bytes over TLS take alone. Its
 /// parts, and how much they account for: measure_charlie_parts(). charlie_shm_1 and charlie_shm_16,
 /// Charlie's processor time in shared memory, without masks, over that over TLS.

@@ -50,7 +50,7 @@ struct Figure {
     double value = 0;
 };
 
-/// Tokens per second after so many tokens of context.
+/// Tokens per second at several lengths of context.
 struct Curve {
     struct Point {
         std::size_t context = 0;

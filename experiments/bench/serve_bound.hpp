@@ -11,13 +11,13 @@
 
 namespace slip::bench {
 
-/// David's products of so many columns, in this thread: the values do not matter, since no
+/// David's products of `columns` columns, in this thread: the values do not matter, since no
 /// kernel's time depends on them.
 class DavidsProducts {
 public:
     /// The model outlives the object.
     DavidsProducts(const WholeModel& whole, std::size_t columns);
-    /// Of every group once.
+    /// The products of every group once.
     void multiply();
 
 private:
@@ -30,7 +30,7 @@ private:
 /// The mean of a few calls, in seconds: one repetition.
 double mean_seconds(const std::function<void()>& work);
 
-/// Of the paper's split: parts of a step of eight generations, each measured by itself and with
+/// Parts of a step of eight generations with the paper's split, each measured by itself and with
 /// nothing around it:
 ///   step      all of it, unprotected;
 ///   rest      of this, what is no product: attention, norms, the next tokens' logits;

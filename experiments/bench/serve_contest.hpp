@@ -38,9 +38,9 @@ public:
     explicit TokenMeter(std::size_t generations) : came_(generations) {}
     /// A token of one generation, 0 .. generations - 1, has come.
     void token(std::size_t generation);
-    /// Of all generations together, while all of them run: streams do not begin at the same step.
-    /// If they never all run at once, each counts for its own duration. Throws InternalError unless
-    /// every generation has given `expected` tokens, at least two.
+    /// Seconds per token of all generations together, while all of them run: streams do not begin
+    /// at the same step. If they never all run at once, each counts for its own duration. Throws
+    /// InternalError unless every generation has given `expected` tokens, at least two.
     double seconds_per_token(std::size_t expected) const;
 
 private:
@@ -55,7 +55,7 @@ public:
     /// Neither the model nor the engine is used by others meanwhile; both outlive the object.
     ServeContestant(const WholeModel& whole, graph::Engine& engine, const ServeLengths& lengths);
 
-    /// Seconds per token of so many generations that begin together.
+    /// Seconds per token of generations that begin together.
     double decode(std::size_t generations);
     /// Seconds from the submission of a prompt to its first token.
     double first_token();

@@ -62,7 +62,7 @@ struct WholeModel {
     Int8Engine unprotected;
 };
 
-/// The protocol over `transport`, with so many masks per group: with_masks().
+/// The protocol over `transport`, with `masks` masks per group: with_masks().
 engines::HybridEngine protected_by(const WholeModel& whole, Transport& transport,
                                    std::size_t masks);
 
@@ -86,7 +86,7 @@ public:
     /// One step with `tokens` tokens of each sequence. The ids are the same every time, since the
     /// work does not depend on them.
     void forward(graph::Engine& engine, std::size_t tokens = 1);
-    /// Fills `tokens` positions of every cache, as if so many tokens had gone before.
+    /// Fills `tokens` positions of every cache, as if that many tokens had gone before.
     void write_context(std::size_t tokens);
 
 private:

@@ -43,8 +43,8 @@ public:
     std::vector<std::size_t> ranks(double share, bool convolutions_only) const;
     /// Charlie's multiplications per image: positions k (m + n) of every matrix.
     std::uint64_t charlie_multiplications(const std::vector<std::size_t>& ranks) const;
-    /// The network of `model`, a file that holds this network, without so many top components of
-    /// each matrix; in float32, biases as they are.
+    /// The network of `model`, a file that holds this network, without the top components of
+    /// each matrix, as many as `ranks` says; in float32, biases as they are.
     ImageClassifier without(const std::vector<std::size_t>& ranks,
                             const std::filesystem::path& model) const;
 

@@ -46,7 +46,7 @@ struct Group {
     std::size_t rows, cols;
 };
 
-/// Of a model of LLaMA's family, as David multiplies them (LIN-3).
+/// The groups of a model of LLaMA's family, as David multiplies them (LIN-3).
 std::vector<Group> groups_of(const synthetic::Shape& shape) {
     return {{"qkv", shape.hidden + 2 * shape.key_value_width(), shape.hidden},
             {"o", shape.hidden, shape.hidden},
@@ -112,7 +112,7 @@ public:
     }
 
     /// Products as a graph of launches, one after the other, each with other weights: by one matrix
-    /// for all of so many planes or, of the hidden split, by one per plane.
+    /// for all `planes` planes or, of the hidden split, by one per plane.
     class Launches {
     public:
         Launches(const Bench& bench, const Group& group, std::size_t columns, std::size_t planes)
@@ -208,7 +208,7 @@ private:
         driver_.context_synchronize();
     }
 
-    /// Of what `enqueue` adds to the stream, by the GPU's clock.
+    /// The time of what `enqueue` adds to the stream, by the GPU's clock.
     template <class Enqueue>
     double seconds(const Enqueue& enqueue) const {
         timing_.event_record(begin_, stream_);

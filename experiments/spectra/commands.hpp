@@ -26,8 +26,8 @@ struct Text {
 /// least and the most.
 Measurement decay(const Model& model);
 
-/// Perplexity without windows of so many consecutive blocks, wherever they fit. The widths are odd,
-/// so that a window has a block in its middle.
+/// Perplexity without windows of `widths` consecutive blocks, wherever they fit. The widths are
+/// odd, so that a window has a block in its middle.
 Measurement bypass(const Model& model, const Text& text, const std::vector<std::size_t>& widths);
 
 /// Perplexity without the k largest singular components of one matrix, for each layer type (only

@@ -34,7 +34,7 @@ public:
     std::size_t blocks() const;
     /// The longest text that it reads at once, in tokens.
     std::size_t context() const;
-    /// Of the blocks, in the model's order; a tensor counts once.
+    /// The blocks' matrices, in the model's order; a tensor counts once.
     const std::vector<Matrix>& matrices() const { return matrices_; }
     /// The layer types, each once, in the order of a block.
     std::vector<std::string> layer_types() const;
@@ -44,8 +44,8 @@ public:
     /// The first `most` ids of a text. Throws BadInput if the model has no tokenizer, or the text
     /// fewer tokens.
     std::vector<TokenId> read(const std::filesystem::path& text, std::size_t most) const;
-    /// Of `ids`, in windows of the context that do not overlap (MODEL-12), with the weights as
-    /// `change` leaves them, in float32.
+    /// Perplexity of `ids`, in windows of the context that do not overlap (MODEL-12), with the
+    /// weights as `change` leaves them, in float32.
     double perplexity(const std::vector<TokenId>& ids, const Change& change = {}) const;
 
     /// {"name", "family", "parameters"}.

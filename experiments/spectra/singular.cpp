@@ -19,7 +19,7 @@ MatrixXd matrix(const std::vector<float>& w, std::size_t m, std::size_t n) {
         .cast<double>();
 }
 
-/// Of the smaller side.
+/// The Gram matrix of the smaller side.
 MatrixXd gram(const MatrixXd& w) {
     if (w.rows() < w.cols()) return w * w.transpose();
     return w.transpose() * w;

@@ -14,7 +14,7 @@ std::uint64_t mix(std::uint64_t bits) {
     return bits ^ (bits >> 31);
 }
 
-/// Row number of the right vectors of the spikes: no matrix has so many rows.
+/// Row number of the right vectors of the spikes, beyond the rows of every matrix.
 constexpr std::uint64_t right_vectors = std::uint64_t{1} << 40;
 
 }  // namespace

@@ -21,7 +21,7 @@ struct DavidOptions {
     /// busy. There is room for twice as many connections; one more ends a handshake that is under
     /// way, or is closed at once.
     std::size_t max_sessions = 16;
-    /// Of the connections of either (SESS-8).
+    /// Limits of a server's connections (SESS-8).
     TimeLimits limits = {};
     /// Whether an NVIDIA GPU has the weights and multiplies. It is the machine's first, or the
     /// first that CUDA_VISIBLE_DEVICES leaves, of compute capability 8.0 or later. A process that

@@ -39,7 +39,7 @@ public:
     /// Logits of an image.
     std::size_t class_count() const;
     /// As many images as one call of classify() should get, at least 1: the activations and
-    /// products of so many stay within some ten megabytes.
+    /// products of all of them stay within some ten megabytes.
     std::size_t images_at_once() const;
 
     /// The logits of `images`, which stand one after the other: as many rows of class_count(). All

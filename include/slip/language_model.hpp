@@ -26,7 +26,7 @@ struct SamplingOptions {
     std::size_t max_tokens = 0;  ///< new ones
     double temperature = 0;      ///< 0 is greedy: the largest logit, the lowest id among equals
     std::uint64_t seed = 0;      ///< of the random choices at a temperature above 0
-    std::size_t top_k = 0;       ///< only so many of the likeliest; 0: all
+    std::size_t top_k = 0;       ///< how many of the likeliest stay; 0: all
     double top_p = 1;            ///< only the fewest likeliest that have this probability together
     double min_p = 0;            ///< only those with this share of the likeliest one's probability
     double repetition_penalty = 1;  ///< divides positive logits of tokens that stand there already
@@ -101,8 +101,8 @@ public:
     /// that generate() would refuse as a prompt.
     std::vector<float> forward(std::span<const TokenId> ids);
 
-    /// Blocks until so many masks per group are ready, at most as many as are kept. Returns at once
-    /// without a protocol.
+    /// Blocks until this many masks per group are ready, at most as many as are kept. Returns at
+    /// once without a protocol.
     void wait_for_masks(std::size_t masks_per_group);
 
     /// Since it was opened. Not while another function computes.

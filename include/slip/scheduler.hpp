@@ -89,7 +89,7 @@ struct Submission {
 struct SchedulerOptions {
     std::size_t live = 64;      ///< generations in one message; others wait, in order
     std::size_t waiting = 256;  ///< that may wait; submit() refuses more
-    /// Of these, of one tenant: submit() refuses more of his.
+    /// Of these, those of one tenant: submit() refuses more of his.
     std::size_t waiting_per_tenant = std::numeric_limits<std::size_t>::max();
     /// Tokens of prompts in one step, beside one token of each generation that has its first: a
     /// long prompt is cut, so that it does not stop the others.
@@ -101,11 +101,11 @@ struct SchedulerOptions {
     /// Columns of a step's generations that have their first token, up to which they guess: guesses
     /// fill what live generations leave.
     std::size_t guess_columns = 16;
-    /// Of keys and values that are kept for prompts with the same beginning; 0: none.
+    /// Bytes of keys and values that are kept for prompts with the same beginning; 0: none.
     std::size_t kept_prompt_bytes = std::size_t{256} << 20;
     /// Tenants among whom that memory is divided: each has a share of the same size, so that none
-    /// sees by what is dropped how much others have asked. Of tenants who come later than so many
-    /// others, nothing is kept.
+    /// sees by what is dropped how much others have asked. Nothing is kept of tenants who come when
+    /// all shares are taken.
     std::size_t kept_prompt_tenants = 1;
     /// How long a lost David is called again, with fresh masks, before the generations end. They
     /// end at once where Connect leads to none but Davids who have sent a wrong reply (INTEG-7).

@@ -149,7 +149,7 @@ typedef struct slip_sampling_options {
     size_t max_tokens;         /**< new ones */
     double temperature;        /**< 0: always the likeliest token */
     uint64_t seed;             /**< of the random choices at a temperature above 0 */
-    size_t top_k;              /**< only so many of the likeliest; 0: all */
+    size_t top_k;              /**< how many of the likeliest stay; 0: all */
     double top_p;              /**< only the fewest likeliest of this probability; 0: all */
     double min_p;              /**< only those with this share of the likeliest's; 0: all */
     double repetition_penalty; /**< divides logits of tokens that stand there already; 0: 1 */

@@ -44,11 +44,11 @@ struct SplitOptions {
     /// Also split matrices whose weights lie on a coarse grid, and are determined by David's half
     /// (DECO-13).
     bool accept_grid = false;
-    /// Of parameters: how matrices are split, the modulus, its masks and its check (PARAM-1).
-    /// Empty: "hidden", or, where a plan, a strategy or a convolution asks for the paper's split,
-    /// "paper-lattice".
+    /// The set of parameters: how matrices are split, the modulus, its masks and its check
+    /// (PARAM-1). Empty: "hidden", or, where a plan, a strategy or a convolution asks for the
+    /// paper's split, "paper-lattice".
     std::string set = {};
-    /// Of the hidden split: the folder to make for the owner's own copy of the integer model, which
+    /// The folder to make for the owner's own copy of the integer model of a hidden split, which
     /// open_unsplit() runs (HIDE-8); none if empty.
     std::filesystem::path audit = {};
     /// The file of a key of 32 random bytes that nobody else may use: Charlie's hints, and the keys

@@ -17,7 +17,7 @@ namespace SLIP_API slip {
 /// knows too, and how long Charlie took; never contents. Thread-safe.
 class Trace {
 public:
-    /// Of all times.
+    /// The clock of all times.
     using Clock = std::chrono::steady_clock;
     /// Who is busy.
     enum class Track : std::uint8_t {

@@ -49,9 +49,9 @@ public:
 
 /// SESS-8: nobody waits without end.
 struct TimeLimits {
-    /// Of connecting, a handshake, one send, and a frame that has begun; a second more for each
-    /// MiB. Over TLS also until the peer's machine, as opposed to the peer, acknowledges what it
-    /// gets.
+    /// The limit of connecting, a handshake, one send, and a frame that has begun; a second more
+    /// for each MiB. Over TLS also until the peer's machine, as opposed to the peer, acknowledges
+    /// what it gets.
     std::chrono::milliseconds timeout{30000};
     /// How long the peer may be silent between two frames: David computes, Charlie's user thinks.
     std::chrono::milliseconds patience{600000};

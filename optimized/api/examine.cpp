@@ -106,7 +106,7 @@ void examine_writers(const fs::path& folder, Findings& findings) {
     }
 }
 
-/// Of a file; 0 if there is none.
+/// Bytes of a file; 0 if there is none.
 std::size_t bytes_of(const fs::path& file) {
     std::error_code absent;
     const std::uintmax_t size = fs::file_size(file, absent);

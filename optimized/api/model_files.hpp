@@ -80,8 +80,8 @@ public:
     const artifact::AuditArtifact& audit(const std::filesystem::path& folder) const;
     /// What uniform masks take: David's weights, or nothing where no group has them (PARAM-1).
     kernels::OffloadedWeights weights_of_uniform_masks() const;
-    /// Of all sessions of the process with this model (INTEG-10). Made by the first call, from any
-    /// thread.
+    /// The check of all sessions of the process with this model (INTEG-10). Made by the first call,
+    /// from any thread.
     const protocol::IntegrityCheck& integrity_check() const;
     /// Likewise (MASK-9); null pointers where all masks are uniform. `mask_memory` and
     /// `trace`, which may be null, are those of the first call. Throws BadInput for too little

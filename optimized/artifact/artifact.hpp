@@ -113,13 +113,13 @@ struct CharlieGroup {
 
     /// Columns of the whole matrices.
     std::size_t columns() const { return width == 0 ? n : width; }
-    /// Of the stacked matrix.
+    /// The product of the stacked matrix.
     base::ProductShape product() const {
         base::ProductShape shape{0, n, convolution};
         for (const CharlieMember& member : members) shape.rows += member.shape.m;
         return shape;
     }
-    /// Of member i alone.
+    /// The product of member i alone.
     base::ProductShape product(std::size_t i) const { return {members[i].shape.m, n, convolution}; }
     /// The same group without what Charlie keeps of it.
     base::GroupShape shape() const {
@@ -185,7 +185,7 @@ public:
     /// HIDE-3, of a set with the hidden split: the key of a group's V and E. Throws as
     /// require_seal_key().
     std::span<const std::uint8_t> hiding_key(std::size_t group) const;
-    /// Of David's product: ell more rows than the group's where it is hidden (HIDE-1).
+    /// David's product: ell more rows than the group's where it is hidden (HIDE-1).
     base::ProductShape davids_product(std::size_t group) const;
     /// MASK-7, of a set with lattice masks: the seed of T.
     std::span<const std::uint8_t> masks_seed() const;

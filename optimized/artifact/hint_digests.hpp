@@ -12,7 +12,7 @@
 
 namespace slip::artifact {
 
-/// Of the hint of one group: the SHA-256 of the seed of T and the rows of each chunk.
+/// Digests of the hint of one group: the SHA-256 of the seed of T and the rows of each chunk.
 class HintDigests {
 public:
     HintDigests(std::span<const std::byte> seed, std::size_t row_bytes)
@@ -20,7 +20,7 @@ public:
 
     /// Whole rows, the next ones.
     void append(std::span<const std::byte> rows);
-    /// Of all rows so far, layout::hint_chunks() of them.
+    /// The digests of all rows so far, layout::hint_chunks() of them.
     std::vector<std::byte> finish();
 
 private:

@@ -48,12 +48,12 @@ constexpr std::string_view default_set(bool is_papers_split) {
     return is_papers_split ? "paper-lattice" : "hidden";
 }
 
-/// Of a group, in david.safetensors, check.safetensors and masks.safetensors.
+/// What david.safetensors, check.safetensors and masks.safetensors have of a group.
 inline std::string group_tensor(std::size_t group) { return "group." + std::to_string(group); }
-/// Of a group with lattice masks, in check.safetensors: z W_D (MASK-10).
+/// z W_D (MASK-10) of a group with lattice masks, in check.safetensors.
 inline std::string product_tensor(std::size_t group) { return "product." + std::to_string(group); }
 
-/// Of a group of the hidden split, in check.safetensors: the key of V and E (HIDE-3).
+/// The key of V and E (HIDE-3) of a group of the hidden split, in check.safetensors.
 inline std::string key_tensor(std::size_t group) { return "key." + std::to_string(group); }
 inline constexpr std::size_t key_bytes = 32;
 
@@ -62,7 +62,7 @@ inline constexpr std::size_t key_bytes = 32;
 inline constexpr const char* audit = "audit.safetensors";
 inline constexpr const char* audit_digest = "david_sha256";
 
-/// Of a group with lattice masks, in check.safetensors: the digests of its hint.
+/// The digests of the hint of a group with lattice masks, in check.safetensors.
 inline std::string hint_tensor(std::size_t group) { return "hint." + std::to_string(group); }
 /// Rows of a hint that have a digest together.
 inline constexpr std::size_t hint_chunk_rows = 64;
@@ -83,7 +83,7 @@ bool has_lattice_masks(const base::parameters::ParameterSet& set, const Group& g
     return set.lattice && !group.convolution;
 }
 
-/// Of a group whose hint is sealed (MODEL-20), in masks.safetensors.
+/// Salt and tags of a group whose hint is sealed (MODEL-20), in masks.safetensors.
 inline std::string salt_tensor(std::size_t group) { return "salt." + std::to_string(group); }
 inline std::string tag_tensor(std::size_t group) { return "tag." + std::to_string(group); }
 inline constexpr std::size_t seal_key_bytes = 32;

@@ -56,7 +56,7 @@ struct GroupShape {
                                  : member.name() + ".columns_from_" + std::to_string(first_column);
     }
 
-    /// Of the stacked matrix.
+    /// The product of the stacked matrix.
     ProductShape product() const {
         ProductShape shape{0, n, convolution};
         for (const MemberShape& member : members) shape.rows += member.m;

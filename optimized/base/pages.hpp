@@ -14,7 +14,8 @@ void provide_for_writing(void* pages, std::size_t size) noexcept;
 /// Maps the pages of a part of a file that will all be read, at once. Waits for the disk.
 void provide_for_reading(const void* data, std::size_t size) noexcept;
 
-/// Of a mapped file from which large parts are read: huge pages, where its file system has them.
+/// Asks for huge pages, where the file system has them, of a mapped file that is read in large
+/// parts.
 void prefer_huge_pages(const void* data, std::size_t size) noexcept;
 
 }  // namespace slip::base

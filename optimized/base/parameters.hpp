@@ -54,7 +54,7 @@ constexpr const ParameterSet* set_named(std::string_view name) {
     return nullptr;
 }
 
-/// The modulus L of sets with so many planes.
+/// The modulus L of sets with this many planes.
 constexpr std::uint64_t modulus(std::size_t planes) {
     std::uint64_t product = 1;
     for (std::size_t p = 0; p < planes; ++p) product *= primes[p];

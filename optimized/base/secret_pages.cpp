@@ -59,7 +59,7 @@ void* SecretPages::take(std::size_t pages) {
     return take_from(chunks_[next_], pages);
 }
 
-/// The first free run of so many pages, or null.
+/// The first free run of `pages` pages, or null.
 void* SecretPages::take_from(Chunk& chunk, std::size_t pages) {
     if (chunk.longest < pages) return nullptr;
     const auto first = std::search_n(chunk.taken.begin(), chunk.taken.end(),
@@ -95,7 +95,7 @@ std::size_t SecretPages::add_chunk() {
     return static_cast<std::size_t>(chunks_.insert(place, std::move(chunk)) - chunks_.begin());
 }
 
-/// Of the last chunk that begins at `run` or before it, and 1 more.
+/// The index of the last chunk that begins at `run` or before it, and 1 more.
 std::size_t SecretPages::index_of(const void* run) const {
     const auto* const address = static_cast<const std::byte*>(run);
     return static_cast<std::size_t>(std::ranges::upper_bound(chunks_, address, {}, &Chunk::start) -

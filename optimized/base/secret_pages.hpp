@@ -20,7 +20,7 @@ public:
 
     explicit SecretPages(Children children) : children_(children) {}
 
-    /// A run of so many pages, zeros. Throws std::bad_alloc. Requires: 1 <= pages <= most_pages.
+    /// A run of `pages` pages, zeros. Throws std::bad_alloc. Requires: 1 <= pages <= most_pages.
     void* take(std::size_t pages);
     bool has(void* run) const;
     /// Requires: `run` came from take() with as many pages, and is zeros again.

@@ -24,7 +24,7 @@ struct StatusError : std::runtime_error {
 
 /// Keeps the message as this thread's last error; returns the status.
 slip_status fail(slip_status status, const char* message) noexcept;
-/// Of this thread; "" before the first.
+/// The message of this thread's last error; "" before the first.
 const char* last_error() noexcept;
 
 /// The status and the message of the exception that is being handled.

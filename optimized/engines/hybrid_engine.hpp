@@ -60,7 +60,7 @@ public:
 
     void apply(base::GroupId group, base::MatrixView<const float> input,
                std::span<const base::MatrixView<float>> outputs) override;
-    /// Blocks until so many masks per group are ready, at most as many as are kept.
+    /// Blocks until this many masks per group are ready, at most as many as are kept.
     void wait_until_ready(std::size_t masks_per_group) {
         session_.wait_until_ready(masks_per_group);
     }

@@ -36,7 +36,7 @@ private:
 };
 
 /// Calls work(0), ..., work(count - 1), which do not depend on each other, and together read or
-/// write so many bytes. A team helps if they are enough to be worth waking its threads.
+/// write `bytes` bytes. A team helps if they are enough to be worth waking its threads.
 template <class Work>
 void for_each(std::size_t count, std::size_t bytes, base::WorkerTeam* team, const Work& work) {
     constexpr std::size_t least = std::size_t{1} << 18;
@@ -171,7 +171,7 @@ private:
     std::size_t rows_ = above_->rows, padded_rows_ = above_->padded_rows;
 };
 
-/// At most so many columns at a time, as in a message.
+/// Multiplies at most as many columns at a time as a message has.
 void HeldMatrix::multiply(std::span<const std::uint8_t> x, std::span<std::uint8_t> y,
                           std::size_t planes, base::WorkerTeam* team) const {
     base::require(above_->matrices == 1 || above_->matrices == planes,

@@ -48,7 +48,8 @@ public:
     PinnedMemory& operator=(const PinnedMemory&) = delete;
     ~PinnedMemory() { free(); }
 
-    /// The first so many, whose contents are lost if there are fewer so far. Throws DriverError.
+    /// The first `bytes` bytes; their contents are lost if the buffer has to grow. Throws
+    /// DriverError.
     std::span<std::uint8_t> first(std::size_t bytes) {
         if (bytes > bytes_) {
             free();

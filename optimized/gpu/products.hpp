@@ -54,7 +54,7 @@ private:
         unsigned threads = 0, rows = 0, vectors = 0;
         /// So many blocks per multiprocessor keep the memory busy.
         unsigned blocks = 0;
-        /// A split has at least so many steps, or joining it costs more than it saves.
+        /// The least steps of a split: joining a shorter one costs more than it saves.
         unsigned least_steps = 0;
 
         unsigned tiles_of(unsigned all) const { return (all + vectors - 1) / vectors; }

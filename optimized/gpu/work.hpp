@@ -4,14 +4,15 @@
 
 namespace slip::gpu {
 
-/// A step is so many columns of W. Both W and X are padded with zeros to whole steps.
+/// Columns of W in a step. Both W and X are padded with zeros to whole steps.
 constexpr unsigned step = 64;
-/// W is padded with zeros to a multiple of so many rows, and Y with it.
+/// W is padded with zeros to a multiple of this many rows, and Y with it.
 constexpr unsigned row_tile = 128;
-/// W lies in tiles of so many rows and columns, row-major within: those of the first row_tile rows
-/// from left to right, then those of the next. So what a block reads at a time lies together.
+/// W lies in tiles of row_tile rows and `step` columns, row-major within: those of the first
+/// row_tile rows from left to right, then those of the next. So what a block reads at a time lies
+/// together.
 constexpr unsigned tile_bytes = row_tile * step;
-/// A kernel sums over at most so many steps before it reduces: 65,536 columns. The magnitude of the
+/// The most steps over which a kernel sums before it reduces: 65,536 columns. The magnitude of the
 /// sum, 65536 * 127 * 250, is below 2^31.
 constexpr unsigned most_steps = 1024;
 constexpr unsigned largest_sum = 2'080'768'000;
@@ -23,7 +24,7 @@ constexpr unsigned narrow_rows = 16;
 constexpr unsigned narrow_vectors = 8;
 /// The "wide" kernels: a block computes row_tile rows of 32, 64, 96 or 128 vectors.
 constexpr unsigned wide_threads = 128;
-/// The "join" kernel: each thread joins so many bytes.
+/// Threads of a block of the "join" kernel, and the bytes that each of them joins.
 constexpr unsigned join_threads = 256;
 constexpr unsigned join_bytes = 16;
 

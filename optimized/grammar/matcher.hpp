@@ -25,7 +25,7 @@ public:
 
     explicit Matcher(std::shared_ptr<const Program> program);
 
-    /// Of the empty text.
+    /// The state of the empty text.
     State begin() const { return begin_; }
     /// Throws BadInput if the grammar is so ambiguous that there are too many derivations.
     State after(State state, std::uint8_t byte);
@@ -38,7 +38,7 @@ public:
     /// Whether a byte or a special token may come.
     bool goes_on(State state) const { return !states_[state].places.empty(); }
 
-    /// Whether so much is kept that forget_but() is due.
+    /// Whether the states that are kept make forget_but() due.
     bool keeps_many() const;
     /// Forgets all states but this one, begin() too. Returns its new number.
     State forget_but(State state);

@@ -19,7 +19,7 @@ struct Expression {
 
     Kind kind = Kind::sequence;
     std::string text = {};  // bytes, or the name of a rule
-    /// Of characters: from and to, in ascending order and apart.
+    /// Of `characters`, the ranges: from and to, in ascending order and apart.
     std::vector<std::pair<char32_t, char32_t>> ranges = {};
     std::vector<Expression> parts = {};  // of sequence and choice; one of repeat
     std::size_t least = 0;               // of repeat

@@ -49,7 +49,7 @@ Vocabulary::Vocabulary(std::vector<std::string> bytes) : bytes_(std::move(bytes)
 std::vector<std::uint64_t> Vocabulary::allowed(Matcher& matcher, Matcher::State state,
                                                bool without_space) const {
     std::vector<std::uint64_t> words((bytes_.size() + 63) / 64);
-    std::vector<Matcher::State> states(deepest_ + 1, state);  // after so many bytes of a branch
+    std::vector<Matcher::State> states(deepest_ + 1, state);  // [d]: after d bytes of a branch
     for (std::size_t at = 0; at < nodes_.size();) {
         const Node& node = nodes_[at];
         const bool skipped = without_space && node.depth == 1 && node.byte == ' ';

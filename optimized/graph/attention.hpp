@@ -23,7 +23,7 @@ struct RowBlock {
 /// What distinguishes the attention of one block from another's: MODEL-2, MODEL-13.
 struct ScoreRule {
     float scale;             // scores are multiplied by it
-    std::size_t window = 0;  // a token sees so many positions, its own among them; 0: all
+    std::size_t window = 0;  // the positions that a token sees, its own among them; 0: all
     float cap = 0;           // scores become cap tanh(score / cap); 0: they stay
 };
 

@@ -19,7 +19,7 @@ std::size_t first_seen(std::size_t position, std::size_t window) {
     return window == 0 || position < window ? 0 : position + 1 - window;
 }
 
-/// Of a block, for a sequence of so many positions.
+/// Parts of a block, for a sequence of `positions` positions.
 std::size_t parts_of_block(std::size_t window, std::size_t positions) {
     const std::size_t all = parts_for(positions);
     return window == 0 ? all : std::min(all, parts_for(window + KvCache::tokens_at_once) + 1);
@@ -94,7 +94,7 @@ KvCache::Slab::Slab(const Slab& other) : buffer_(other.buffer_.size()) {
     std::copy_n(other.buffer_.data(), buffer_.size(), buffer_.data());
 }
 
-/// Gives every block so many parts, from one slab.
+/// Gives every block as many parts as `parts_of` says, from one slab.
 template <class PartsOf>
 void KvCache::reserve_parts(const PartsOf& parts_of) {
     std::size_t missing = 0;

@@ -38,7 +38,7 @@ public:
     /// Makes an empty cache one of the first `length` positions of `other`, which keeps them and is
     /// of the same model; no more than these are copied.
     void begin_like(const KvCache& other, std::size_t length);
-    /// Reserves memory for so many positions; up to there the sequence then grows without
+    /// Reserves memory for `positions` positions; up to there the sequence then grows without
     /// reserving any, and behind it by positions_at_once, without copying what is there. A position
     /// takes num_hidden_layers * (key width + value width) floats, where both widths are
     /// num_key_value_heads * head_dim, but a value is hidden_size wide in the paper's order. A
@@ -58,7 +58,7 @@ public:
     /// sequence when every block has it and extend() says so; until then it can be written again.
     void write(std::size_t block, base::MatrixView<const float> keys,
                base::MatrixView<const float> values);
-    /// The keys of one head from position `first` on, a multiple of positions_at_once: so many rows
+    /// The keys of one head from position `first` on, a multiple of positions_at_once: as many rows
     /// of head_dim, without gaps, of which those count that were written. In a block with a window,
     /// one of these positions is seen by the token after the last filled one, or by a later one.
     const float* keys(std::size_t block, std::size_t head, std::size_t first) const {

@@ -104,7 +104,7 @@ std::size_t Pass::sharing() const {
     return config_.num_attention_heads / config_.num_key_value_heads;
 }
 
-/// Of one sequence, in attention.
+/// How many tokens of one sequence attention takes at once.
 std::size_t Pass::tokens_at_once() const {
     return std::max<std::size_t>(1, attention_rows / sharing());
 }
@@ -203,7 +203,7 @@ void Pass::attend_heads(std::size_t block, KeyHeads key_heads, std::size_t width
     }
 }
 
-/// Of the query heads of one key head at most attention_rows, from `first` on.
+/// Attends with at most attention_rows query heads of one key head, from `first` on.
 template <class Output>
 void Pass::attend_rows(std::size_t block, const RowBlock& rows, std::size_t key_head,
                        std::size_t first, std::size_t width, const Output& output,

@@ -90,7 +90,7 @@ public:
 
     void commit();
 
-    /// Of every row.
+    /// The token and the position of every row.
     std::span<const TokenId> ids() const { return workspace_.ids_; }
     std::span<const std::size_t> positions() const { return workspace_.positions_; }
     /// With longrope, whether each row's sequence is longer than the original context; else empty.

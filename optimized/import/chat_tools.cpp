@@ -61,7 +61,7 @@ std::string_view without_line_ends(std::string_view text, bool front, bool back)
     return text;
 }
 
-/// Of an answer: what it shows of its reasoning, and what it says.
+/// What an answer shows of its reasoning, and what it says.
 struct Answer {
     std::string reasoning;
     std::string text;

@@ -48,8 +48,8 @@ public:
     void require_matrix(const base::MemberShape& member, std::size_t n) const;
     std::vector<float> matrix(const base::MemberShape& member, std::size_t n) const;
     /// The tensor's values, finite, row-major; a matrix as m x n, also where the family stores it
-    /// n x m (GPT-2). Throws BadInput, naming the checkpoint and the tensor, if it is absent, not
-    /// of so many elements or not finite (DECO-5).
+    /// n x m (GPT-2). Throws BadInput, naming the checkpoint and the tensor, if it is absent, has
+    /// another number of elements or is not finite (DECO-5).
     std::vector<float> floats(std::string_view name, std::size_t elements) const;
     /// Whether the family's files hold this matrix inputs first, n x m (GPT-2).
     bool stored_transposed(std::string_view name) const;
@@ -79,7 +79,7 @@ private:
     std::vector<SafetensorsFile> files_;
     base::MappedFile gguf_;
     bool outputs_first_ = false;  // every matrix of the file, also where the family transposes
-    /// Of an ONNX file; of a GGUF file in Q8_0, and the norms that are 1 more.
+    /// All parameters of an ONNX file; of a GGUF file those in Q8_0, and the norms that are 1 more.
     std::map<std::string, std::vector<float>> parameters_;
     /// Heads of the matrices whose rows a GGUF file holds in pairs, by name.
     std::map<std::string, std::size_t, std::less<>> interleaved_heads_;

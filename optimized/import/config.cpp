@@ -21,7 +21,7 @@ void require_gelu(JsonObject& config, const std::string& name) {
     require_one_of(config, name, {"gelu_new", "gelu_pytorch_tanh", "gelu_fast"});
 }
 
-/// Of LayerNorm.
+/// The epsilon of LayerNorm.
 float epsilon(JsonObject& config, const std::string& name) {
     return given(config, name) ? static_cast<float>(positive(config, name)) : 1e-5F;
 }

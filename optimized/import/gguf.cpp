@@ -71,7 +71,7 @@ public:
         std::memcpy(&value, take(sizeof value, what).data(), sizeof value);
         return value;
     }
-    /// A length and so many bytes, UTF-8.
+    /// A length and as many bytes, UTF-8.
     std::string text(const std::string& what) {
         const auto length = number<std::uint64_t>(what);
         const auto bytes = take(length, what);

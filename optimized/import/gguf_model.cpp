@@ -210,7 +210,7 @@ void configure_phi3(Source& source, ordered_json& config) {
 }
 
 /// What both have. A file does not say what scores are divided by: the root of a head's width, but
-/// for the largest models, of so many blocks, that of hidden_size / heads.
+/// for the largest models, those of `blocks_of_largest` blocks, that of hidden_size / heads.
 void add_gemma(Source& source, std::size_t blocks_of_largest, ordered_json& config) {
     const std::size_t width = add_dimensions(source, config);
     config["head_dim"] = width;

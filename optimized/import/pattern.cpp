@@ -16,8 +16,8 @@ namespace {
 
 using base::require;
 
-/// Alternatives that PCRE2 may try in one search: so many, and so many more per byte of the text.
-/// GPT-2's, Llama 3's and Qwen's expressions try at most about two per byte.
+/// Alternatives that PCRE2 may try in one search: steps_at_least, and steps_per_byte for each byte
+/// of the text. GPT-2's, Llama 3's and Qwen's expressions try at most about two per byte.
 constexpr std::size_t steps_at_least = 10'000;
 constexpr std::size_t steps_per_byte = 32;
 /// Memory for alternatives that are still open, in KiB.

@@ -31,7 +31,7 @@ std::string with_spaces(std::string_view piece) {
     return text;
 }
 
-/// Of a piece such as <0x0A>.
+/// The byte of a piece such as <0x0A>.
 char byte_of_piece(std::string_view piece) {
     return static_cast<char>(std::stoi(std::string(piece.substr(3, 2)), nullptr, 16));
 }

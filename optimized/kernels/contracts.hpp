@@ -22,7 +22,7 @@ namespace slip::kernels {
 /// What contracts require of sizes, PARAM-3 ensures: m, n < 2^24 of matrices.
 static_assert(base::parameters::largest_extent < std::size_t{1} << 24);
 
-/// A product may be cut between every so many rows of W: see Backend::pack.
+/// Threads may split W at multiples of this many rows: see Backend::pack.
 constexpr std::size_t rows_apart = 64;
 
 /// An element of what a backend has packed, by pack, pack_combinations, pack_right or pack_left, in
@@ -72,7 +72,7 @@ constexpr unsigned limbs_of(std::uint64_t largest_z) {
     return largest_z <= std::uint64_t{1} << 40 ? 3 : most_limbs;
 }
 
-/// Sums of floats are spread over so many lanes: see FloatKernels.
+/// Lanes over which sums of floats are spread: see FloatKernels.
 constexpr std::size_t float_lanes = 8;
 
 /// Charlie's float code (MODEL-5): attention, norms and activations. In binary32, every operation
@@ -86,7 +86,7 @@ struct FloatKernels {
     /// The ordered sum of a[j] b[j].
     float (*dot)(const float* a, const float* b, std::size_t n);
 
-    /// Q K^T: out[r][p] = dot(q[r], key p, d) * scale for so many rows of queries and positions;
+    /// Q K^T: out[r][p] = dot(q[r], key p, d) * scale for `rows` queries and `positions` keys;
     /// key p begins at keys[p * stride]. What the rows' outputs are does not depend on each other.
     /// Where `next` is not null, about as many elements from there on as the keys take are
     /// prefetched, not read: what the caller reads afterwards.

@@ -30,7 +30,7 @@ public:
     /// HIDE-1: [A ; U]. Throws InternalError unless both are as wide, of as many planes.
     GroupWeights(PlanarMatrix hidden, PlanarMatrix public_rows);
 
-    /// Of the product; W_t has M + ell rows.
+    /// The shape of the product; W_t has M + ell rows.
     const base::ProductShape& shape() const { return shape_; }
     /// A and U; neither where W_D is in the clear.
     const PlanarMatrix& hidden() const { return hidden_; }
@@ -42,7 +42,7 @@ public:
     /// As WeightMatrix::prepare().
     void prepare() const;
 
-    /// LIN-1, MASK-3, CNN-4, mod L: whole columns of shape().inputs() residues of so many planes,
+    /// LIN-1, MASK-3, CNN-4, mod L: whole columns of shape().inputs() residues of `planes` planes,
     /// one after the other, become as many of shape().outputs(). `planes` and `team` as in
     /// multiply().
     void apply(std::span<const std::uint8_t> columns, std::span<std::uint8_t> out,
@@ -54,11 +54,11 @@ private:
     std::shared_ptr<const DeviceMatrix> device_;  // of W_t
 };
 
-/// Of every group; index = GroupId. The bytes outlive their users. Only work ahead of use
-/// (cancellation.hpp, check_secret.hpp) and David read them (MODEL-6).
+/// The weights of every group; index = GroupId. The bytes outlive their users. Only work ahead of
+/// use (cancellation.hpp, check_secret.hpp) and David read them (MODEL-6).
 using OffloadedWeights = std::vector<GroupWeights>;
 
-/// Of every group.
+/// The shapes of every group.
 inline std::vector<base::ProductShape> shapes_of(const OffloadedWeights& weights) {
     std::vector<base::ProductShape> shapes;
     for (const GroupWeights& w : weights) shapes.push_back(w.shape());

@@ -17,7 +17,7 @@ namespace parameters = base::parameters;
 
 namespace {
 
-/// What one of so many parts has of the whole, cut between units.
+/// What one of `parts` parts has of the whole, cut between units.
 std::size_t part_of(std::size_t whole, std::size_t unit, std::size_t parts) {
     const std::size_t units = (whole + unit - 1) / unit;
     return (units + parts - 1) / parts * unit;

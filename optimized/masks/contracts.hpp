@@ -46,7 +46,7 @@ inline constexpr int largest_error = 12;
 static_assert(largest_error <= base::parameters::paper_lattice.allowance);
 inline constexpr std::size_t most_elements_rounded = base::parameters::hidden_lattice.rank;
 static_assert(most_elements_rounded == 9, "README.md computes the error for them");
-/// What a rounded integer stands for is so many times it.
+/// A rounded integer stands for this many times itself.
 inline constexpr std::int64_t rounding = 16;
 inline constexpr std::int64_t most_rounded =
     static_cast<std::int64_t>(base::parameters::modulus(6) / 2 / rounding + 1);

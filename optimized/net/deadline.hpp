@@ -14,7 +14,7 @@ namespace slip::net {
 
 using Clock = std::chrono::steady_clock;
 
-/// The limit of a frame of so many bytes: a large one has a second more for each MiB.
+/// The limit of a frame of `bytes` bytes: a large one has a second more for each MiB.
 inline std::chrono::milliseconds time_for(std::size_t bytes, std::chrono::milliseconds limit) {
     return limit + std::chrono::milliseconds(bytes >> 10);
 }

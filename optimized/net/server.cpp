@@ -58,9 +58,9 @@ struct TlsServer::State {
     const std::filesystem::path certificates;
     const TimeLimits limits;
     asio::ssl::context context;  // of new connections; the thread that accepts them changes it
-    /// Of the connections. Nobody waits for its events, so that a frame wakes the thread of its own
-    /// session alone. An accept that is pending in `io` holds one of these sockets, so this is
-    /// destroyed after `io`.
+    /// The context of the connections. Nobody waits for its events, so that a frame wakes the
+    /// thread of its own session alone. An accept that is pending in `io` holds one of these
+    /// sockets, so this is destroyed after `io`.
     asio::io_context unwatched;
     asio::io_context io;  // of the listener
     Tcp::acceptor acceptor;

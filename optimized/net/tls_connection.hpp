@@ -41,7 +41,8 @@ public:
     TimedSocket(Tcp::socket socket, const TimeLimits& limits);
 
     Tcp::socket& socket() { return socket_; }
-    /// Of the calls that follow, which also end once `limits.stop` is readable; forgets a failure.
+    /// The deadline of the calls that follow, which also end once `limits.stop` is readable;
+    /// forgets a failure.
     void set_deadline(Clock::time_point deadline) {
         deadline_ = deadline;
         failure_ = {};

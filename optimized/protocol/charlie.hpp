@@ -38,7 +38,8 @@ struct SessionStatistics {
 struct SessionOptions {
     PoolOptions pool;
     KeyStream::Options keys;
-    /// Of the loaded model, which outlive the session; none where all masks are uniform.
+    /// The lattice masks of the loaded model, which outlive the session; none where all masks are
+    /// uniform.
     LatticeMasks lattice;
     /// INTEG-7, by the transport's name of the peer. Null for a David who is part of the caller and
     /// no peer.

@@ -100,7 +100,7 @@ Refusal decode_refuse(std::span<const std::byte> payload);
 void decode_empty(FrameType type, std::span<const std::byte> payload);
 /// The header only, so that the caller can learn the group before the shapes are checked.
 ColumnsHeader decode_columns_header(FrameType type, std::span<const std::byte> payload);
-/// The residues of an APPLY or REPLY whose columns have `rows` elements of so many planes each,
+/// The residues of an APPLY or REPLY whose columns have `rows` elements of `planes` planes each,
 /// where they lie in `payload`. Throws ProtocolError unless the length is that of header.columns
 /// such columns and within PARAM-3, and every byte is below its prime (WIRE-8).
 std::span<const std::uint8_t> decode_residues(std::span<const std::byte> payload,

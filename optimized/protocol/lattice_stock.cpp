@@ -28,12 +28,12 @@ using base::require;
 using base::parameters::ParameterSet;
 using masks::degree;
 
-/// Of T, or of a hint.
+/// Bytes of a row of T, or of a hint.
 std::size_t row_bytes(const ParameterSet& set, bool rounded = false) {
     return masks::row_bytes(set.planes, lattice_of(set).rank, rounded);
 }
 
-/// Of a mask with its cancellation.
+/// Bytes of a mask with its cancellation.
 std::size_t mask_bytes(const ProductShape& shape, std::size_t planes) {
     return planes * (shape.inputs() + shape.outputs());
 }
@@ -67,7 +67,7 @@ struct LatticeStock::State {
     void work();
     void stop();
 
-    /// Blocks of a group, of which so many masks are kept.
+    /// Blocks to be made for a group, of whose masks `keep` are kept.
     struct Task {
         GroupId group = 0;
         std::size_t keep = 0;
@@ -180,14 +180,14 @@ std::size_t LatticeStock::State::next_share(GroupId group) const {
     return times == 1 && place % 2 == 0 ? degree : together * degree;
 }
 
-/// Whether so many masks fit, spare memory of their size and memory that can be freed included.
+/// Whether `keep` masks fit, spare memory of their size and memory that can be freed included.
 bool LatticeStock::State::has_room(GroupId group, std::size_t keep) const {
     return held_bytes - spare_bytes + keep * bytes_of(group) <= options.memory;
 }
 
-/// Of the groups that have not enough masks those that have the fewest, of one width, so that their
-/// blocks share the transforms of T, as far as there is memory. Fewer than could share them begin
-/// when the first cannot wait.
+/// Tasks for the groups with the fewest masks, of those that have not enough: groups of one width,
+/// whose blocks share the transforms of T, as far as there is memory. Where the neediest group
+/// cannot wait for memory, fewer begin than could share them.
 LatticeStock::State::Tasks LatticeStock::State::next_tasks(std::size_t enough) const {
     std::vector<GroupId> needy;
     std::copy_if(served.begin(), served.end(), std::back_inserter(needy), [&](GroupId g) {
@@ -219,7 +219,7 @@ bool LatticeStock::State::ready_as_wanted() const {
                        [&](GroupId g) { return queues[g].ready.size() >= wanted; });
 }
 
-/// Memory for so many masks: spare first, then new. Other sizes give up what is spare where the
+/// Memory for `count` masks: spare first, then new. Other sizes give up what is spare where the
 /// limit would be exceeded.
 std::vector<Mask::Spent> LatticeStock::State::lend(GroupId group, std::size_t count) {
     MaskMemory own;

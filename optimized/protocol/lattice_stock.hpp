@@ -26,9 +26,9 @@ struct LatticeGroup {
     /// Throws BadInput, naming rows, unless the hint is what was split. It reads all of it, and is
     /// called when a product is wrong (MASK-10). May be empty.
     std::function<void()> require_hint;
-    /// Of a sealed hint, otherwise empty: decrypts a chunk of `chunk_rows` rows, the last one
-    /// perhaps of fewer, into memory of its size. What it throws reaches whoever needs the masks.
-    /// Called from several threads.
+    /// Where the hint is sealed, otherwise empty: decrypts a chunk of `chunk_rows` rows, the last
+    /// one perhaps of fewer, into memory of its size. What it throws reaches whoever needs the
+    /// masks. Called from several threads.
     std::function<void(std::size_t chunk, std::span<std::uint8_t> rows)> open_hint = {};
     std::size_t chunk_rows = 0;
 };
@@ -94,7 +94,7 @@ public:
     /// no thread makes masks ahead of use, the calling one does. Throws what has ended the thread.
     void wait_until_ready(std::size_t count);
 
-    /// Of a group with lattice masks; does nothing where it is empty.
+    /// LatticeGroup::require_hint of a group with lattice masks; does nothing where that is empty.
     void require_hint(base::GroupId group) const;
 
     StockLevel stock() const;
@@ -114,7 +114,7 @@ class WeightSecrets;
 struct LatticeMasks {
     LatticeStock* stock = nullptr;
     const ProductCheck* check = nullptr;
-    /// Of the hidden split; null in other sets.
+    /// The secrets of the hidden split; null in other sets.
     const WeightSecrets* secrets = nullptr;
 };
 

@@ -52,7 +52,7 @@ public:
         const StockLevel own = uniform_->stock();
         return {std::min(lattice.ready, own.ready), std::min(lattice.full, own.full)};
     }
-    /// Of all sessions since this one began, which is this one's if it is alone.
+    /// Counts of all sessions since this one began, which are this one's if it is alone.
     SupplyStatistics statistics() const override {
         const LatticeStatistics now = stock_.statistics();
         SupplyStatistics sum = uniform_ ? uniform_->statistics() : SupplyStatistics{};

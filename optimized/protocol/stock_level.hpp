@@ -14,7 +14,7 @@ struct StockLevel {
     std::size_t full = 0;
 };
 
-/// Of the queues of all groups; each is called with a queue and returns masks per row.
+/// The level of the queues of all groups; `ready` and `full` return the masks of a queue.
 template <class Queues, class Ready, class Full>
 StockLevel level_of(const Queues& queues, const Ready& ready, const Full& full) {
     constexpr std::size_t most = std::numeric_limits<std::size_t>::max();

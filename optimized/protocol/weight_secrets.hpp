@@ -57,7 +57,7 @@ public:
                   std::span<const std::uint8_t> cancellation, Room& room,
                   std::span<std::int64_t> products) const;
 
-    /// MODEL-6: multiplications for one column of a reply of a group of so many rows.
+    /// MODEL-6: multiplications for one column of a reply of a group of `rows` rows.
     static std::uint64_t multiplications(const base::parameters::ParameterSet& set,
                                          std::size_t rows);
 

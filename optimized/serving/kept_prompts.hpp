@@ -46,7 +46,7 @@ public:
     /// it continues; then his least recently used ones go until it fits.
     void keep(const std::string& tenant, std::vector<TokenId> tokens, graph::KvCache&& cache);
 
-    /// Of all tenants.
+    /// Bytes of all tenants together.
     std::size_t bytes() const;
 
 private:

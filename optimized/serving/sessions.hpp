@@ -30,9 +30,9 @@ public:
     void open();
 
     std::uint64_t opened() const { return opened_; }
-    /// Of all sessions together.
+    /// The statistics of all sessions together.
     RunStatistics statistics() const;
-    /// Of the session that is open.
+    /// The stock of the session that is open.
     protocol::StockLevel stock() const;
 
 private:

@@ -27,7 +27,7 @@ struct Part {
 /// How many columns a step may have.
 struct StepLimits {
     std::size_t prompt_tokens = 1;  // of prompts, at least 1
-    /// Of generations that decode, before one of them guesses less (MODEL-21).
+    /// Columns of generations that decode, before one of them guesses less (MODEL-21).
     std::size_t guess_columns = 0;
 };
 

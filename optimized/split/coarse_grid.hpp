@@ -9,7 +9,7 @@
 
 namespace slip::splitting {
 
-/// A row is cut into windows of so many entries. Checkpoints of few bits often have a scale for
+/// Entries of the windows into which a row is cut. Checkpoints of few bits often have a scale for
 /// each 32 entries, so a window has one scale.
 inline constexpr std::size_t grid_window = 32;
 /// A matrix with a smaller share of values that differ is refused.

@@ -24,7 +24,8 @@ bool stays_with_charlie(const base::MemberShape& member, const importing::Checkp
 std::vector<importing::Tensor> parameters_of(const importing::Checkpoint& checkpoint,
                                              const std::vector<base::GroupShape>& groups);
 
-/// Of charlie.safetensors. Throws BadInput where a tensor of the checkpoint has a factor's name.
+/// The tensors of charlie.safetensors. Throws BadInput where a tensor of the checkpoint has a
+/// factor's name.
 std::vector<importing::Tensor> charlie_tensors(const std::vector<importing::Tensor>& parameters,
                                                const std::vector<base::GroupShape>& groups,
                                                const Ranks& ranks,

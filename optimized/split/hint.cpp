@@ -69,7 +69,7 @@ PublicColumns::PublicColumns(const ParameterSet& set, const masks::PublicMatrix:
             over_tau[p][r] = static_cast<std::uint8_t>(r * inverse % prime);
         }
     }
-    constexpr std::size_t rows_at_once = 64;  // a run of so many bytes per column and plane
+    constexpr std::size_t rows_at_once = 64;  // as many bytes in a run, per column and plane
     masks::PublicMatrix matrix(set, seed, width);
     std::vector<std::uint8_t> rows(rows_at_once * matrix.row_bytes());
     for (std::size_t first = 0; first < width; first += rows_at_once) {

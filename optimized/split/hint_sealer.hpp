@@ -29,8 +29,8 @@ public:
     void append(std::span<const std::byte> rows);
 
     std::span<const std::byte> salt() const { return std::as_bytes(std::span(salt_)); }
-    /// Of all chunks, and of the key where one was sealed. Throws InternalError unless all rows
-    /// have been appended.
+    /// The tags of all chunks, and of the key where one was sealed. Throws InternalError unless all
+    /// rows have been appended.
     std::span<const std::byte> tags() const;
 
 private:

@@ -28,7 +28,7 @@ struct FinishedGroup {
 
 class PartialSplit {
 public:
-    /// Begins a split of so many groups into `out`, or goes on with one that was begun with the
+    /// Begins a split of `groups` groups into `out`, or goes on with one that was begun with the
     /// same `request` (what is split, and how). `choices` are what a new split has drawn at random;
     /// one that goes on keeps its own. Throws BadInput if `out` exists, if its partial folder
     /// belongs to another request, or if another process is at work in it.

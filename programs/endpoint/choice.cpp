@@ -11,7 +11,7 @@
 namespace slip::endpoint {
 namespace {
 
-/// Of text in UTF-8.
+/// Characters of a text in UTF-8.
 std::size_t characters(const std::string& text) {
     return static_cast<std::size_t>(
         std::count_if(text.begin(), text.end(), [](char byte) { return (byte & 0xc0) != 0x80; }));
@@ -40,7 +40,7 @@ std::vector<TokenId> likeliest_of(std::span<const double> values, std::size_t co
     return ids;
 }
 
-/// Of a call, as OpenAI has it or of the length that the model's template wants.
+/// The id of a call, as OpenAI has it or of the length that the model's template wants.
 std::string call_id(std::size_t length) {
     return length == 0 ? random_id("call_") : random_id("").substr(0, length);
 }

@@ -44,7 +44,7 @@ public:
     /// A request has ended by an error of the server's own.
     void on_defect() noexcept { ++defects_; }
 
-    /// Of the last whole seconds, at most ten.
+    /// Tokens per second in the last whole seconds, at most ten.
     double tokens_per_second() const;
     Ends ends() const;
     /// By the status's first digit, 2 to 5.

@@ -59,7 +59,7 @@ public:
 
 private:
     using Clock = std::chrono::steady_clock;
-    /// Of one choice.
+    /// The times of one choice.
     struct Times {
         std::optional<Clock::time_point> last_token;
         std::optional<double> first_token_seconds;

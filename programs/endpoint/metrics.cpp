@@ -13,7 +13,7 @@ std::string number(double value) {
 
 class Metrics {
 public:
-    /// Of names that begin so.
+    /// Metrics whose names begin with `prefix`.
     explicit Metrics(const char* prefix) : prefix_(prefix) {}
 
     void family(const char* name, const char* type, const char* help) {

@@ -14,7 +14,7 @@
 
 namespace slip::endpoint {
 
-/// Of the generations of one request together.
+/// Sums over the generations of one request.
 struct GeneratedTotals {
     std::uint64_t prompt_tokens = 0;
     std::uint64_t cached_tokens = 0;

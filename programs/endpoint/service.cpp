@@ -163,7 +163,7 @@ HttpResponse Service::unreadable(const HttpError& error, const std::string& peer
     return answer(refused(error.status(), error.what()));
 }
 
-/// Of a request that nobody handles.
+/// Logs a request that nobody handles.
 void Service::tell(RequestLine line, unsigned status, bool whole) const {
     if (!options_.told) return;
     line.status = status;
@@ -481,8 +481,8 @@ std::string Service::tenant_of(const HttpRequest& request) const {
     return access->keys->name_of(presented_key(request.field("authorization"), false)).value_or("");
 }
 
-/// The tokens of an answer to so many. Gives one of no stated length what the context has left, and
-/// refuses what does not fit.
+/// The tokens of an answer to `prompt` tokens. Gives one of no stated length what the context has
+/// left, and refuses what does not fit.
 std::size_t Service::fit(const GenerationOrder& order, std::size_t prompt) const {
     const std::size_t positions = shared_.scheduler->model().max_positions();
     const std::size_t room = positions - std::min(prompt, positions);

@@ -40,7 +40,7 @@ struct LayerReport {
     double charlie_share = 0;
     bool head = false;  // of a language model
     bool tied = false;  // to the embedding
-    /// Of a split matrix: the neighbouring blocks whose matrix of this type David holds whole.
+    /// The blocks beside that of a split matrix whose matrix of this type David holds whole.
     std::vector<std::size_t> whole_neighbours;
     std::optional<double> grid_share;  // with a checkpoint
 };
@@ -54,7 +54,7 @@ struct ArtifactReport {
     std::uint64_t david_multiplications = 0;
     std::size_t positions = 0;  // a language model's longest sequence, and its KV cache
     std::size_t kv_cache_bytes = 0;
-    std::size_t workspace_bytes = 0;  // for its activations, at most, with so many threads
+    std::size_t workspace_bytes = 0;  // for its activations, at most, with workspace_threads
     std::size_t workspace_threads = 0;
     std::vector<std::string> warnings;
 

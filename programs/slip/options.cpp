@@ -52,7 +52,7 @@ std::string in_lines(const std::string& text, std::size_t width) {
     return lines;
 }
 
-/// Of the help: the width of a line, and the least room for what explains a flag.
+/// The width of a line of the help, and the least room for what explains a flag.
 constexpr unsigned help_width = 100;
 constexpr unsigned help_column = 60;
 
@@ -94,8 +94,8 @@ std::vector<Setting> settings_of_environment() {
 
 /// What follows SLIP_ in variables that are no options.
 constexpr std::array variables{"KERNELS", "CORE_FILES"};
-/// Of options that other commands have and that are nearly one of a command that has them not: a
-/// test finds those that are missing here.
+/// Options of other commands that are nearly an option of a command that does not have them: a test
+/// finds those that are missing here.
 constexpr std::array options_of_others{"PROMPT_CACHE"};
 
 }  // namespace

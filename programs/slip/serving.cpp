@@ -40,7 +40,7 @@ bool is_refusal(std::span<const std::byte> frame) {
            frame[wire::length_bytes] == static_cast<std::byte>(wire::FrameType::refuse);
 }
 
-/// Of what a server reports: peer=ADDRESS reason="TEXT".
+/// The fields of what a server reports: peer=ADDRESS reason="TEXT".
 EventLog::Fields fields_of(const std::string& line) {
     const std::string peer = "peer=", reason = " reason=\"";
     const std::size_t end = line.find(reason);

@@ -8,7 +8,7 @@
 namespace slip::tool {
 namespace {
 
-/// Of a David who hangs in the middle of an answer.
+/// The limit for a David who hangs in the middle of an answer.
 constexpr std::chrono::milliseconds serving_limit{10000};
 
 std::chrono::milliseconds seconds_of(const Options& options, const char* name,

@@ -74,8 +74,8 @@ TEST(SecretMemory, MASK_9_thousands_of_masks_are_few_mappings) {
     }
 }
 
-/// Of every number of pages, from two threads, in an order that has nothing to do with that of
-/// taking.
+/// Runs of every number of pages, from two threads, come back in an order that has nothing to do
+/// with that of taking.
 TEST(SecretMemory, MASK_6_memory_that_comes_back_is_zero_and_nobody_elses) {
     const auto use = [](std::uint8_t mark) {
         std::mt19937_64 random(mark);

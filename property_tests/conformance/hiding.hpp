@@ -87,7 +87,7 @@ inline Json hiding_key(const Json& in) {
     return {{"key", hex_of_residues(key_of(in, given_model(in["W"])).span())}};
 }
 
-/// V of so many rows under the key of a case.
+/// V of `rows` rows under the key of a case.
 inline base::SecretBuffer<std::int8_t> secret_of(const Json& key, std::size_t rows) {
     const auto bytes = array_of<std::uint8_t, 32>(key);
     return protocol::WeightStreams(*set_of_case, bytes).weight_secret(rows);

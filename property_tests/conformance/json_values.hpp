@@ -73,7 +73,7 @@ inline Residues columns_of(const Json& columns) {
     }
     return joined;
 }
-/// The reverse, for columns of so many bytes.
+/// The reverse, for columns of `bytes_each` bytes.
 inline Json columns_json(std::span<const std::uint8_t> residues, std::size_t bytes_each) {
     Json columns = Json::array();
     for (std::size_t at = 0; at < residues.size(); at += bytes_each) {
@@ -100,7 +100,7 @@ inline double double_of(const Json& bits) {
     return std::bit_cast<double>(std::uint64_t{std::stoull(bits.get<std::string>(), nullptr, 16)});
 }
 
-/// Digits of a number of so many bits.
+/// Digits of a number of `bits` bits.
 inline Json digits_of(std::uint64_t number, int bits) {
     std::string text;
     for (int shift = bits - 4; shift >= 0; shift -= 4) {

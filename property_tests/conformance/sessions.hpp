@@ -144,7 +144,7 @@ struct CharliesGroups {
             lattice = std::make_unique<GroupsMasks>(in, weights.tables);
         }
     }
-    /// Of the products that David makes.
+    /// The shapes of the products that David makes.
     std::vector<base::ProductShape> shapes() const {
         if (!hidden) return kernels::shapes_of(weights.views);
         std::vector<base::ProductShape> shapes = hidden->shapes();

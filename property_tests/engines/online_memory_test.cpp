@@ -23,7 +23,7 @@ namespace {
 std::atomic<bool> counting = false;
 std::atomic<std::size_t> allocations = 0;
 
-/// Of the thread that asks. Initialised without code, so that malloc() may use it.
+/// Allocations of the thread that asks. Initialised without code, so that malloc() may use it.
 thread_local std::size_t allocations_here = 0;
 
 [[maybe_unused]] void count() {

@@ -34,7 +34,7 @@ std::vector<std::int8_t> planes_of(const std::vector<std::int64_t>& values) {
     return residues;
 }
 
-/// Of two lists of numbers as vectors.
+/// The cosine of two lists of numbers as vectors.
 template <class One, class Other>
 double cosine(const One& one, const Other& other) {
     double product = 0, squares = 0, others = 0;
@@ -106,7 +106,7 @@ TEST_F(HiddenShare, HIDE_1_the_share_is_the_references_A_with_rows_of_the_models
     }
 }
 
-/// Of 768 numbers that have nothing to do with each other the cosine has a deviation of 0.036.
+/// The cosine of 768 pairs of unrelated numbers has a deviation of 0.036.
 TEST_F(HiddenShare, HIDE_1_it_does_not_point_to_the_model) {
     EXPECT_LT(std::abs(cosine(share_of(davids), model.entries)), 0.15);
     EXPECT_EQ(share_of(davids), share_of(davids));

@@ -23,7 +23,7 @@ struct Held {
     std::vector<Group> groups;
 };
 
-/// Of W_D in the clear, and hidden.
+/// A David with W_D in the clear, and one with a hidden matrix.
 const std::array<Held, 2>& davids() {
     static const std::array<Held, 2> both = [] {
         std::vector<Group> clear;

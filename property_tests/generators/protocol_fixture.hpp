@@ -211,8 +211,8 @@ struct Model {
     std::vector<std::vector<std::int8_t>> storage;
     protocol::DavidModel david;
     std::optional<protocol::IntegrityCheck> check;
-    /// Of a convolution the dense matrix (CNN-2), so that what holds for a matrix is expected of
-    /// it.
+    /// The dense matrix in the place of a convolution (CNN-2), of which all is expected that holds
+    /// for a matrix.
     std::vector<reference::Matrix> matrices;
 };
 

@@ -65,7 +65,7 @@ T* memory(Address address) {
     return reinterpret_cast<T*>(address);
 }
 
-/// Of all vectors, those of a matrix after those of the one before it.
+/// The prime of a vector; those of a matrix stand after those of the one before it.
 std::size_t prime_of(const Work& work, std::size_t vector) {
     const std::size_t plane = vector / work.vectors + vector % work.vectors % work.planes;
     return work.primes >> plane * 8 & 0xffU;

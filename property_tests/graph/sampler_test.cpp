@@ -131,7 +131,7 @@ RC_GTEST_PROP(Sampler, MODEL_17_a_bias_is_added_to_the_logits, ()) {
     for (int step = 0; step < 4; ++step) RC_ASSERT(with.next(logits) == without.next(sums));
 }
 
-/// Of eight equals, two stay, with half of the sum each.
+/// Two of eight equals stay, with half of the sum each.
 TEST(Sampler, MODEL_17_top_p_is_a_share_of_what_top_k_has_left) {
     SamplingOptions options;
     options.temperature = 1;

@@ -167,7 +167,7 @@ TEST(Masks, RAND_2_the_least_rejected_byte_and_the_largest_residue_at_every_plac
     }
 }
 
-/// Of few blocks, fewer than are in flight at a time, neither words nor residues stay behind.
+/// Neither words nor residues stay behind of fewer blocks than are in flight at a time.
 TEST(Masks, MASK_6_a_short_stream_leaves_no_residue_on_the_stack) {
     if (generators::sanitized()) GTEST_SKIP() << "a sanitizer's build has other stacks";
     constexpr std::size_t blocks = 5;

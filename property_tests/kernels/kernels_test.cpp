@@ -82,7 +82,7 @@ TEST(Residues, RING_5_the_constants_of_the_set_paper) {
     }
 }
 
-/// Of every two residues, a number that has both, and no larger one than half of the product.
+/// Every two residues give a number that has both, no larger than half of the product.
 TEST(Residues, RING_5_pairs_of_planes) {
     for (std::size_t q = 0; q < kernels::plane_pairs.size(); ++q) {
         const int half = primes[2 * q] * primes[2 * q + 1] / 2;

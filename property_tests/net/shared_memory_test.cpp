@@ -89,7 +89,7 @@ TEST(SharedRing, SESS_11_positions_wrap) {
     EXPECT_EQ(ring.positions.read, static_cast<std::uint32_t>(rounds * bytes.size()));
 }
 
-/// Of all positions that the peer may tell, those are taken that an honest one could have.
+/// A position that the peer tells is taken only if an honest peer could have it.
 TEST(SharedRing, SESS_11_an_impossible_position_is_refused) {
     Random random(3);
     for (int step = 0; step < 2'000; ++step) {

@@ -13,7 +13,7 @@
 namespace slip::fixture {
 namespace {
 
-/// One session of one APPLY with so many residues, which is longer than every frame that follows
+/// One session of one APPLY with `residues` residues, which is longer than every frame that follows
 /// it, so that nothing overwrites it by chance.
 void expect_nothing_left_of(std::size_t residues) {
     const Model model({{1, residues}}, Fill::random, 1);

@@ -77,7 +77,7 @@ TEST(Convolution, CNN_3_pieces_are_parts_of_all_patches) {
     }
 }
 
-/// Of residues, every patch has its planes together, as columns have.
+/// Every patch of residues has its planes together, as columns have.
 RC_GTEST_PROP(Convolution, CNN_3_patches_of_residues_have_their_planes_together, ()) {
     const Convolution shape = arbitrary_convolution();
     const std::size_t planes = drawn_planes();

@@ -298,8 +298,8 @@ TEST(LatticeStock, MASK_9_without_a_thread_whoever_waits_fills_the_stock) {
     EXPECT_EQ(stock->statistics().blocks, blocks);
 }
 
-/// Of the first group, within the norm of activations; so many that a damaged entry meets an entry
-/// of the secret that is not zero, but for a chance of (3/8)^30.
+/// Columns of the first group, within the norm of activations: enough for a damaged entry to meet
+/// an entry of the secret that is not zero, but for a chance of (3/8)^30.
 Columns small_columns(const LatticeModel& model) {
     Random random(7);
     Columns columns = random_columns(model.matrices[0], 30, Fill::random, random, lattice_planes);

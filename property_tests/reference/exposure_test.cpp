@@ -141,8 +141,8 @@ double share_that_agrees(const MatrixXd& found, const MatrixXd& right) {
     return static_cast<double>(count) / static_cast<double>(right.size());
 }
 
-/// Of a W put on a ternary grid, the row's level being its mean magnitude, and split at k = 4: the
-/// share of entries that the attack finds, and that rounding W_D at the true levels gives.
+/// The shares of entries that the attack finds, and that rounding W_D at the true levels gives, of
+/// a W put on a ternary grid, the row's level being its mean magnitude, and split at k = 4.
 struct Recovered {
     std::vector<double> attack;
     std::vector<double> rounding;

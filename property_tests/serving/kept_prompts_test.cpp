@@ -35,7 +35,7 @@ base::ModelConfig config_with_window(std::size_t window) {
     return config;
 }
 
-/// A cache of so many positions, whose keys and values are 2 p and 2 p + 1 at position p.
+/// A cache of `positions` positions, whose keys and values are 2 p and 2 p + 1 at position p.
 KvCache filled(std::size_t positions, std::size_t window = 0) {
     KvCache cache(config_with_window(window));
     for (std::size_t p = 0; p < positions; ++p) {
@@ -111,7 +111,7 @@ RC_GTEST_PROP(KeptPrompts, SERVE_4_what_others_ask_changes_nothing_of_a_tenant, 
                             .as("who keeps a prompt, and its parts");
     KeptPrompts kept(tenants * share * part, tenants);
     KeptPrompts alone(share * part, 1);  // tenant 0
-    // The first so many have a share.
+    // The first tenants have a share.
     for (std::size_t tenant = 0; tenant < tenants; ++tenant) {
         kept.keep(std::to_string(tenant + 1), counting(5000, 1), filled(1));
     }

@@ -49,7 +49,7 @@ void repeat(std::vector<TokenId>& ids, std::size_t period) {
 
 struct Arrival {
     GenerationRequest request;
-    std::size_t after;  // so many tokens of all generations
+    std::size_t after;  // this many tokens of all generations
 };
 
 std::vector<Arrival> drawn_arrivals(std::size_t vocabulary) {
@@ -79,7 +79,7 @@ SchedulerOptions drawn_options() {
     return options;
 }
 
-/// Runs all of them; each is submitted by the scheduler's thread once so many tokens have come.
+/// Runs all of them; each is submitted by the scheduler's thread once `after` tokens have come.
 std::deque<Outcome> outcomes_of(Scheduler& scheduler, const std::vector<Arrival>& arrivals) {
     std::deque<Outcome> outcomes(arrivals.size());
     std::vector<bool> submitted(arrivals.size());
@@ -278,7 +278,7 @@ TEST(Scheduler, SERVE_1_MODEL_21_guesses_save_messages_and_change_no_token) {
     EXPECT_LT(rounds[1], rounds[0] * 2 / 3) << rounds[0];
 }
 
-/// Of a request whose reader stops at the first token but `usual`.
+/// The outcome of a request whose reader stops at the first token but `usual`.
 Outcome outcome_while(Scheduler& scheduler, const GenerationRequest& request, TokenId usual) {
     Outcome outcome;
     std::promise<void> ended;

@@ -70,7 +70,7 @@ struct Outcome {
     bool same_tokens(const Outcome& other) const {
         return ids == other.ids && logits == other.logits;
     }
-    /// Of the one end.
+    /// The receipt of the one end.
     const Receipt& receipt() const { return ends.at(0).receipt; }
 };
 

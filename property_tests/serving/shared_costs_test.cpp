@@ -20,7 +20,7 @@ using serving::Sharer;
 
 constexpr base::GroupId head = 9;
 
-/// Messages of at most so many columns; each costs odd numbers, so that shares are rounded. The
+/// Messages of at most `largest` columns; each costs odd numbers, so that shares are rounded. The
 /// reply to message `wrong` fails.
 class CountingRuntime : public api::Runtime, private graph::Engine {
 public:

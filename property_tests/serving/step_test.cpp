@@ -26,8 +26,8 @@ const graph::Transformer& model() {
     return *graph;
 }
 
-/// One with a prompt of so many tokens, none of them computed yet.
-/// Of one token again and again, so that each of its steps can guess.
+/// A generation with a prompt of `tokens` tokens, none of them computed yet: one token again and
+/// again, so that each of its steps can guess.
 std::shared_ptr<Generation> with_prompt(Scheduler::Id id, std::size_t tokens,
                                         std::size_t guesses = 0) {
     Submission submission;

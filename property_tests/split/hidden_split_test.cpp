@@ -46,7 +46,7 @@ private:
     fs::path model_;
 };
 
-/// A model of the LLaMA family with one block and so many inputs of down_proj.
+/// A model of the LLaMA family with one block and `intermediate` inputs of down_proj.
 SyntheticModel one_block(std::size_t intermediate) {
     const Draws any = draws_from(5);
     return draw_llama({[any, intermediate](std::size_t least, std::size_t most) {

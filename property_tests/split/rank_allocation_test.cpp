@@ -185,7 +185,7 @@ TEST(RankAllocation, DECO_12_a_leakage_that_is_met_exactly) {
     EXPECT_EQ(allocation.for_leakage(0.24), std::nullopt);
 }
 
-/// Of equal components the first matrix's.
+/// Among equal components the first matrix's is chosen.
 TEST(RankAllocation, DECO_12_equal_components) {
     const RankAllocation allocation({{{2, 2, 2}, 1, 3}, {{2, 2, 2}, 1, 3}});
     EXPECT_EQ(allocation.within(8), (RankList{2, 0}));

@@ -35,7 +35,7 @@ void add_rounding(Document& document) {
     add("beside half way", {0.49999999999999994, 0.5000000000000001, 1.4999999999999998});
 }
 
-/// A sum of squares in another order than that of ENC-1: in so many lanes, added up one by one.
+/// A sum of squares in another order than that of ENC-1: in `count` lanes, added up one by one.
 double sum_of_squares_in(std::size_t count, const std::vector<float>& x) {
     std::vector<double> lanes(count);
     for (std::size_t j = 0; j < x.size(); ++j) {

@@ -9,7 +9,7 @@ namespace slip::reference::vectors {
 
 namespace {
 
-/// w of a check, for so many rows.
+/// w of a check, for `rows` rows.
 CheckSecret drawn(const ParameterSet& set, const Key& seed, std::size_t rows) {
     CheckSecret secret;
     for (std::size_t p = 0; p < set.planes.count(); ++p) {

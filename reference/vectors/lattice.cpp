@@ -327,7 +327,7 @@ Eigen::VectorXd unlike_quotient_first(double B_w) {
     }
 }
 
-/// The sum of squares in so many lanes, which are added up one by one.
+/// The sum of squares in `count` lanes, which are added up one by one.
 double sum_of_squares_in(std::size_t count, const std::vector<double>& row) {
     std::vector<double> lanes(count);
     for (std::size_t j = 0; j < row.size(); ++j) lanes[j % count] += row[j] * row[j];

@@ -167,7 +167,7 @@ private:
     VectorXd lengths_, seen_;
 };
 
-/// Of tokens that any of his seeds picks.
+/// Answers about tokens that any of his seeds picks.
 Answers picked(const MatrixXd& logits, bool text_only, const Blur& blur) {
     Answers answers{Known::most, {}, {}, 0};
     for (Index j = 0; j < logits.cols(); ++j) {

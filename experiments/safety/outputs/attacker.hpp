@@ -9,7 +9,7 @@
 
 namespace slip::outputs {
 
-/// Of columns that are known up to a constant each: constants are left out.
+/// The space of columns that are known up to a constant each: constants are left out.
 struct Space {
     Eigen::MatrixXd basis;         ///< orthonormal, of the width that the attacker is told
     Eigen::Index found_width = 0;  ///< the place of the greatest gap among the singular values
@@ -17,8 +17,8 @@ struct Space {
     double gap_at_width = 0;       ///< the same at the true width
 };
 
-/// Of whole columns; the gap is looked for among the first nine tenths of the singular values.
-/// `width`: where the true one is.
+/// The space of whole columns; the gap is looked for in the first nine tenths of the singular
+/// values. `width`: where the true one is.
 Space space_of(const Eigen::MatrixXd& logits, Eigen::Index width, std::mt19937_64& random);
 
 /// Whole columns from most of their entries: tokens that most states know give the states'

@@ -81,7 +81,7 @@ public:
     void apply();
     [[nodiscard]] const training::Model& model() const { return *model_; }
     [[nodiscard]] const std::vector<torch::Tensor>& trained() const { return trained_; }
-    /// Of the offloaded matrices, by tensor.
+    /// Patches of the offloaded matrices, by tensor.
     [[nodiscard]] const std::vector<std::pair<std::string, Patch>>& patches() const {
         return patches_;
     }

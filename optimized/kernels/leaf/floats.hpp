@@ -35,7 +35,7 @@ template <std::size_t width>
 /// in a burst the prefetches would take the line fill buffers that its own loads need.
 class Ahead {
 public:
-    /// `elements` from `first` on, in so many steps; nothing if `first` is null.
+    /// `elements` from `first` on, in `steps` steps; nothing if `first` is null.
     [[gnu::always_inline]] Ahead(const float* first, std::size_t elements, std::size_t steps)
         : at_(reinterpret_cast<std::uintptr_t>(first)),
           per_step_(

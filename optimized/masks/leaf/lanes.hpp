@@ -18,7 +18,7 @@ struct Pair {
     std::size_t second, length, bytes;
 };
 constexpr Pair pair_of_residues(std::size_t planes) { return {planes, planes, 2 * planes}; }
-/// Of 44 bits each: they share the byte in the middle.
+/// Two integers of 44 bits each, which share the byte in the middle.
 inline constexpr Pair rounded_pair{5, 6, rounded_pair_bytes};
 
 /// For instructions that put bytes in order: of 16, the pair at the beginning, or at the end, as

@@ -24,7 +24,7 @@ public:
     /// A transform has one place more than points, so that the values of a point, one of each
     /// transform, do not share a set of the cache.
     static constexpr std::size_t stride = points + 1;
-    /// Of a pair of primes: the residues of a coefficient, one per lane.
+    /// The residues of a coefficient modulo a pair of primes, one per lane.
     using Residues = std::int16_t[L::width];
     /// Likewise there is one place more than coefficients of all pairs.
     static constexpr std::size_t group = plane_pairs * degree + 64 / sizeof(Residues);

@@ -22,7 +22,7 @@ namespace {
 
 namespace asio = boost::asio;
 
-/// Of requests with a body.
+/// Threads for requests with a body.
 constexpr std::size_t handler_threads = 2;
 /// Bytes of a body whose memory is worth giving back to the system.
 constexpr std::size_t large_body = std::size_t{1} << 16;

@@ -18,7 +18,7 @@ nlohmann::json parse(std::string_view body);
 SamplingOptions sampling_of(Fields& fields);
 /// Fields about accounts and tiers, of which SLIP has no notion: they change no answer.
 void pass_over_harmless(Fields& fields);
-/// Of "role", which stands at `where`.
+/// The role that a message's "role" names, which stands at `where`.
 ChatMessage::Role role_of(const std::string& role, const std::string& where);
 
 /// Reads a grammar in the place of `path`.

@@ -30,10 +30,10 @@ struct ApiError : std::exception {
     const char* what() const noexcept override { return message.c_str(); }
 };
 
-/// Of so many tokens in a place, log-probabilities are shown at most.
+/// The most tokens of one place whose log-probabilities are shown.
 inline constexpr std::size_t most_likeliest = 20;
 
-/// Of so many generations, a request has at most: choices, over all its prompts.
+/// The most generations of a request: choices, over all its prompts.
 inline constexpr std::size_t most_choices = 128;
 
 /// What a conversation's answer may call (SERVE-17).
@@ -57,9 +57,9 @@ using Prompt = std::variant<std::string, std::vector<TokenId>>;
 /// SERVE-5: a request that is understood in every field.
 struct GenerationOrder {
     std::string model;
-    /// Of /v1/completions; at least one.
+    /// The prompts of /v1/completions; at least one.
     std::vector<Prompt> prompts;
-    /// Of /v1/chat/completions; at least one.
+    /// The messages of /v1/chat/completions; at least one.
     std::vector<ChatMessage> messages;
     std::optional<CallOrder> calls;         ///< of a conversation; none: no function is offered
     std::optional<ResponseOrder> response;  ///< of /v1/responses

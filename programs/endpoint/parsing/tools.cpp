@@ -12,7 +12,7 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr std::size_t longest_name = 64;
-/// Of all schemas together, because each of them is read.
+/// Bytes of all schemas together, because each of them is read.
 constexpr std::size_t most_schema_bytes = std::size_t{1} << 16;
 
 bool is_name(const std::string& text) {

@@ -15,7 +15,7 @@ constexpr std::size_t capacity = std::size_t{128} * 1024;
 /// Columns of W at a time when there are several columns of X: a panel that wide, 32 KiB, stays in
 /// the first-level cache.
 constexpr std::size_t block_width = 2048;
-/// Of a single column, all pairs of planes.
+/// Columns of W at a time for a single column of X, with all pairs of planes.
 constexpr std::size_t wide = capacity / 4;
 
 /// The part of a product that is done at a time: columns j to j + width - 1 of W. The primes of a
@@ -84,7 +84,7 @@ void join_planes(const Block& block, std::size_t vector, std::int16_t* joined) {
     }
 }
 
-/// The micro-kernel of so many vectors.
+/// The micro-kernel of `vectors` vectors.
 template <std::size_t vectors>
 constexpr auto multiply_panel_by = vectors == 1   ? multiply_panel_by_1
                                    : vectors == 2 ? multiply_panel_by_2

@@ -53,7 +53,7 @@ struct Block {
     std::size_t m, n, j, width, first, count, planes, offset;
 };
 
-/// The micro-kernel of so many planes.
+/// The micro-kernel of `planes` planes.
 template <std::size_t planes>
 constexpr auto multiply_panel_by = planes == 1   ? multiply_panel_by_1
                                    : planes == 4 ? multiply_panel_by_4
@@ -77,7 +77,7 @@ void multiply(const std::int8_t* w, const std::uint8_t* const* x, std::size_t wi
     base::wipe(last, sizeof last);
 }
 
-/// Y += the block's part of W X, so many planes at a time; sets Y if j = 0. `x` and `y` are the
+/// Y += the block's part of W X, `planes` planes at a time; sets Y if j = 0. `x` and `y` are the
 /// first of its planes. Each pass over a panel asks for its share of the next one, which so arrives
 /// from memory while this one is multiplied.
 template <std::size_t planes>

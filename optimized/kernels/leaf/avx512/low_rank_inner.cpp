@@ -41,7 +41,7 @@ constexpr std::size_t slices_of(std::size_t n) { return (n + slice - 1) / slice;
     sum = _mm512_setzero_si512();
 }
 
-/// parts[r] += row r of a group times q, over so many whole slices, in 8 parts.
+/// parts[r] += row r of a group times q, over `slices` whole slices, in 8 parts.
 [[gnu::noinline]] void multiply_8_rows(const std::uint8_t* right, const std::int16_t* q,
                                        std::size_t slices, __m512i* parts) {
     __m512i total_0 = parts[0], total_1 = parts[1], total_2 = parts[2], total_3 = parts[3],
