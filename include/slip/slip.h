@@ -28,11 +28,15 @@
 
 #include "slip/version.h"
 
-/** What libslip.so exports. */
 #if defined(__GNUC__)
-#define SLIP_C_API __attribute__((visibility("default")))
+/** What libslip.so exports. A compiler warns of a call that ignores what it returns: without
+ * SLIP_OK its outputs mean nothing. */
+#define SLIP_C_API __attribute__((visibility("default"), warn_unused_result))
+/** The same for what ends something, whose status may be ignored. */
+#define SLIP_C_END __attribute__((visibility("default")))
 #else
 #define SLIP_C_API
+#define SLIP_C_END
 #endif
 
 #ifdef __cplusplus
@@ -117,8 +121,8 @@ SLIP_C_API slip_status slip_open_charlie_in_process(const char* artifact,
                                                     slip_language_model** language,
                                                     slip_image_classifier** images);
 
-SLIP_C_API slip_status slip_free_language_model(slip_language_model* model);
-SLIP_C_API slip_status slip_free_image_classifier(slip_image_classifier* model);
+SLIP_C_END slip_status slip_free_language_model(slip_language_model* model);
+SLIP_C_END slip_status slip_free_image_classifier(slip_image_classifier* model);
 
 SLIP_C_API slip_status slip_vocabulary_size(const slip_language_model* model, size_t* count);
 SLIP_C_API slip_status slip_max_positions(const slip_language_model* model, size_t* count);
@@ -198,7 +202,7 @@ SLIP_C_API slip_status slip_generate_in_sequence(slip_sequence* sequence, const 
                                                  const slip_sampling_options* options,
                                                  slip_on_token on_token, void* context,
                                                  int32_t* ids, size_t* count);
-SLIP_C_API slip_status slip_free_sequence(slip_sequence* sequence);
+SLIP_C_END slip_status slip_free_sequence(slip_sequence* sequence);
 
 /** Behind it is a slip::TextStream. */
 typedef struct slip_text_stream slip_text_stream;
@@ -213,7 +217,7 @@ SLIP_C_API slip_status slip_push_token(slip_text_stream* stream, int32_t id, con
                                        size_t* bytes, int* stopped);
 /** slip::TextStream::finish(): what is left, as slip_push_token() gives it. */
 SLIP_C_API slip_status slip_finish_text(slip_text_stream* stream, const char** text, size_t* bytes);
-SLIP_C_API slip_status slip_free_text_stream(slip_text_stream* stream);
+SLIP_C_END slip_status slip_free_text_stream(slip_text_stream* stream);
 
 /** Whose words a message is. */
 typedef enum slip_role { SLIP_SYSTEM = 0, SLIP_USER = 1, SLIP_ASSISTANT = 2 } slip_role;
@@ -263,7 +267,7 @@ SLIP_C_API slip_status slip_open_scheduler(slip_language_model* model,
                                            const slip_scheduler_options* options,
                                            slip_scheduler** scheduler);
 /** Cancels what is live or waiting, and ends the session in order. */
-SLIP_C_API slip_status slip_free_scheduler(slip_scheduler* scheduler);
+SLIP_C_END slip_status slip_free_scheduler(slip_scheduler* scheduler);
 
 /** slip::GenerationEnd::Reason. */
 typedef enum slip_end_reason {
@@ -315,7 +319,7 @@ typedef struct slip_generation_request {
 SLIP_C_API slip_status slip_submit(slip_scheduler* scheduler,
                                    const slip_generation_request* request, uint64_t* id);
 /** slip::Scheduler::cancel(). */
-SLIP_C_API slip_status slip_cancel(slip_scheduler* scheduler, uint64_t id);
+SLIP_C_END slip_status slip_cancel(slip_scheduler* scheduler, uint64_t id);
 /** slip::Scheduler::drain(): takes no further generations; returns when all have ended. */
 SLIP_C_API slip_status slip_drain(slip_scheduler* scheduler);
 /** @} */
@@ -382,7 +386,7 @@ typedef struct slip_david_options {
 SLIP_C_API slip_status slip_open_david(const char* artifact, const slip_david_options* options,
                                        slip_david** david);
 /** Servers and sessions that were begun go on. */
-SLIP_C_API slip_status slip_free_david(slip_david* david);
+SLIP_C_END slip_status slip_free_david(slip_david* david);
 /** slip::David::serve(): one session over descriptors, which are closed in every case. Blocks until
  * its end. To cancel it, shut the other end down. */
 SLIP_C_API slip_status slip_serve_fd(slip_david* david, int input, int output);
@@ -397,9 +401,9 @@ SLIP_C_API slip_status slip_server_port(const slip_server* server, uint16_t* por
 /** Serves until slip_stop_server(), and until every session has ended. Once per server. */
 SLIP_C_API slip_status slip_run_server(slip_server* server);
 /** From any thread. */
-SLIP_C_API slip_status slip_stop_server(slip_server* server);
+SLIP_C_END slip_status slip_stop_server(slip_server* server);
 /** Stops it, too. */
-SLIP_C_API slip_status slip_free_server(slip_server* server);
+SLIP_C_END slip_status slip_free_server(slip_server* server);
 /** @} */
 
 #ifdef __cplusplus

@@ -36,9 +36,25 @@ class Layouts(Outside):
                      "-o", program)
         self.assertEqual(self.command(program).splitlines(), expected)
 
+    def test_a_status_that_is_ignored_is_a_warning(self):
+        source = self.folder / "ignores.c"
+        compiler = [setting("CMAKE_CXX_COMPILER"), "-x", "c", "-std=c99", "-Wall", "-Werror", "-I",
+                    ROOT / "include", "-c", "-o", self.folder / "ignores.o", source]
+
+        def calls(statement):
+            source.write_text("#include <slip/slip.h>\nint use(void);\n"
+                              f"int use(void) {{ {statement}; return 0; }}\n")
+        for allowed in ["return slip_drain(0)", "slip_free_scheduler(0)", "slip_cancel(0, 1)"]:
+            calls(allowed)
+            self.command(*compiler)
+        for ignored in ["slip_drain(0)", 'slip_open_checkpoint("", 0, 0)', '(void)slip_split("", "", 0)']:
+            calls(ignored)
+            with self.assertRaisesRegex(AssertionError, "unused-result", msg=ignored):
+                self.command(*compiler)
+
     def test_python_declares_every_function(self):
         header = (ROOT / "include/slip/slip.h").read_text()
-        declared = re.findall(r"^SLIP_C_API slip_status slip_(\w+)\(", header, re.MULTILINE)
+        declared = re.findall(r"^SLIP_C_(?:API|END) slip_status slip_(\w+)\(", header, re.MULTILINE)
         self.assertEqual(sorted(declared), sorted(slip.FUNCTIONS))
 
 
