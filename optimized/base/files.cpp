@@ -374,14 +374,27 @@ void write_file(const std::filesystem::path& path, std::string_view contents, mo
     file.finish();
 }
 
-StagedDirectory::StagedDirectory(std::filesystem::path target) : target_(std::move(target)) {
+std::filesystem::path name_of_new_folder(const std::filesystem::path& path) {
     // "OUT/" and "OUT" name the same folder; without this the first has an empty last name.
-    if (!target_.has_filename()) target_ = target_.parent_path();
-    if (target_.empty()) throw BadInput("the name of the directory to make is empty");
+    const std::filesystem::path name = path.has_filename() ? path : path.parent_path();
+    if (name.empty()) throw BadInput("the name of the folder to make is empty");
     std::error_code error;
-    if (std::filesystem::exists(std::filesystem::symlink_status(target_, error))) {
-        fail(target_, "exists already");
+    if (std::filesystem::exists(std::filesystem::symlink_status(name, error))) {
+        fail(name, "exists already");
     }
+    return name;
+}
+
+void put_in_place(const std::filesystem::path& made, const std::filesystem::path& target) {
+    flush_directory(made);
+    if (::rename(made.c_str(), target.c_str()) != 0) {
+        fail_with_reason(target, "cannot be put in place");
+    }
+    flush_directory(parent_of(target));
+}
+
+StagedDirectory::StagedDirectory(const std::filesystem::path& target)
+    : target_(name_of_new_folder(target)) {
     std::string name = (parent_of(target_) / ".").string();
     name.append(target_.filename().string()).append(".partial-XXXXXX");
     if (::mkdtemp(name.data()) == nullptr) fail_with_reason(target_, "cannot be created");
@@ -396,13 +409,8 @@ StagedDirectory::~StagedDirectory() {
 
 void StagedDirectory::commit() {
     require(!committed_, "StagedDirectory::commit: called twice");
-    flush_directory(staging_);
-    // rename() refuses a target that is a file or a folder with something in it.
-    if (::rename(staging_.c_str(), target_.c_str()) != 0) {
-        fail_with_reason(target_, "cannot be put in place");
-    }
+    put_in_place(staging_, target_);
     committed_ = true;
-    flush_directory(parent_of(target_));
 }
 
 }  // namespace slip::base

@@ -133,6 +133,13 @@ private:
 /// contents are flushed file by file in any case.
 void flush_directory(const std::filesystem::path& path);
 
+/// The name of a folder to make: `path` without a slash at its end. Throws BadInput if it is empty
+/// or exists already.
+std::filesystem::path name_of_new_folder(const std::filesystem::path& path);
+/// Renames the folder `made` to `target`; its contents and both names are durable then. Throws
+/// BadInput if `target` is a file or a folder with something in it.
+void put_in_place(const std::filesystem::path& made, const std::filesystem::path& target);
+
 /// A lock that one process at a time holds, until it ends; the file is made if need be.
 class FileLock {
 public:
@@ -156,7 +163,7 @@ void write_file(const std::filesystem::path& path, std::string_view contents, mo
 class StagedDirectory {
 public:
     /// BadInput if `target` exists already or its parent cannot be written.
-    explicit StagedDirectory(std::filesystem::path target);
+    explicit StagedDirectory(const std::filesystem::path& target);
     StagedDirectory(const StagedDirectory&) = delete;
     StagedDirectory& operator=(const StagedDirectory&) = delete;
     ~StagedDirectory();

@@ -1,7 +1,6 @@
 #include "optimized/split/partial_split.hpp"
 
 #include <errno.h>
-#include <stdio.h>
 #include <sys/stat.h>
 
 #include <charconv>
@@ -72,13 +71,6 @@ void make_folder(const std::filesystem::path& path, const std::filesystem::path&
     }
 }
 
-std::filesystem::path without_last_slash(const std::filesystem::path& out) {
-    // "OUT/" and "OUT" name the same folder; without this the first has an empty last name.
-    const std::filesystem::path path = out.has_filename() ? out : out.parent_path();
-    if (path.empty()) throw BadInput("the name of the directory to make is empty");
-    return path;
-}
-
 std::filesystem::path partial_folder(const std::filesystem::path& out) {
     std::string name = ".";
     name.append(out.filename().string()).append(".slip-partial");
@@ -99,11 +91,7 @@ std::vector<FinishedGroup> parse_finished_groups(std::string_view text) {
 
 PartialSplit::PartialSplit(const std::filesystem::path& out, std::size_t groups,
                            const json& request, const json& choices)
-    : out_(without_last_slash(out)), partial_(partial_folder(out_)) {
-    std::error_code error;
-    if (std::filesystem::exists(std::filesystem::symlink_status(out_, error))) {
-        throw BadInput(out_.string() + ": exists already");
-    }
+    : out_(base::name_of_new_folder(out)), partial_(partial_folder(out_)) {
     make_folder(partial_, out_);
     lock_.emplace(partial_ / "lock");
     // A split that was killed right after its commit has left a state, and nothing to go on with.
@@ -113,7 +101,8 @@ PartialSplit::PartialSplit(const std::filesystem::path& out, std::size_t groups,
         try {
             begin(groups, request, choices);
         } catch (...) {
-            std::filesystem::remove_all(partial_, error);
+            std::error_code ignored;
+            std::filesystem::remove_all(partial_, ignored);
             throw;
         }
     }
@@ -164,14 +153,6 @@ void PartialSplit::record(const FinishedGroup& group) {
     finished_.push_back(group);
 }
 
-void PartialSplit::commit() {
-    flush_directory(folder());
-    // rename() refuses a target that is a file or a folder with something in it.
-    if (::rename(folder().c_str(), out_.c_str()) != 0) {
-        const std::string reason = std::generic_category().message(errno);
-        throw BadInput(out_.string() + ": cannot be put in place: " + reason);
-    }
-    flush_directory(out_.has_parent_path() ? out_.parent_path() : ".");
-}
+void PartialSplit::commit() { base::put_in_place(folder(), out_); }
 
 }  // namespace slip::splitting
