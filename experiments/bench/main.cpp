@@ -146,44 +146,38 @@ int decode(const po::variables_map& values) {
     return 0;
 }
 
-int masks(const po::variables_map& values) {
+/// Shows the report that `measure` makes of the whole model; `name` heads it.
+template <class Measure>
+int show_measured(const po::variables_map& values, const std::string& name,
+                  const Measure& measure) {
     const WholeModelOptions options = whole_options(values);
     WholeModel whole(options);
-    const Report report = measure_masks(whole);
+    const Report report = measure(whole);
     show(values, report, json_of(report, options.repetitions),
-         "masks, medians of " + std::to_string(options.repetitions));
+         name + ", medians of " + std::to_string(options.repetitions));
     return 0;
 }
 
+int masks(const po::variables_map& values) { return show_measured(values, "masks", measure_masks); }
+
 int hidden(const po::variables_map& values) {
-    const WholeModelOptions options = whole_options(values);
-    WholeModel whole(options);
-    if (!whole.charlie.set().hides_weights) {
-        throw BadInput(options.artifact.string() + ": set " +
-                       std::string(whole.charlie.set().name) + ": expected a hidden split");
-    }
-    const Report report = measure_hidden(whole);
-    show(values, report, json_of(report, options.repetitions),
-         "hidden split, medians of " + std::to_string(options.repetitions));
-    return 0;
+    return show_measured(values, "hidden split", [](WholeModel& whole) {
+        if (!whole.charlie.set().hides_weights) {
+            throw BadInput(whole.options.artifact.string() + ": set " +
+                           std::string(whole.charlie.set().name) + ": expected a hidden split");
+        }
+        return measure_hidden(whole);
+    });
 }
 
 int guesses(const po::variables_map& values) {
-    const WholeModelOptions options = whole_options(values);
-    WholeModel whole(options);
-    const Report report = measure_guessing(whole);
-    show(values, report, json_of(report, options.repetitions),
-         "guesses, medians of " + std::to_string(options.repetitions));
-    return 0;
+    return show_measured(values, "guesses", measure_guessing);
 }
 
 int context(const po::variables_map& values) {
-    const WholeModelOptions options = whole_options(values);
-    WholeModel whole(options);
-    const Report report = measure_context(whole, values.count("plot") != 0);
-    show(values, report, json_of(report, options.repetitions),
-         "context, medians of " + std::to_string(options.repetitions));
-    return 0;
+    return show_measured(values, "context", [&](WholeModel& whole) {
+        return measure_context(whole, values.count("plot") != 0);
+    });
 }
 
 KernelOptions kernel_options(const po::variables_map& values) {
