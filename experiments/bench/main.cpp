@@ -158,7 +158,9 @@ int show_measured(const po::variables_map& values, const std::string& name,
     return 0;
 }
 
-int masks(const po::variables_map& values) { return show_measured(values, "masks", measure_masks); }
+int masks(const po::variables_map& values) {
+    return show_measured(values, "masks", [](WholeModel& whole) { return measure_masks(whole); });
+}
 
 int hidden(const po::variables_map& values) {
     return show_measured(values, "hidden split", [](WholeModel& whole) {
