@@ -8,8 +8,8 @@
         print(model.complete("Once upon a time", max_tokens=100))
 
 The shared library is found by SLIP_LIBRARY, a path, or else by the system's linker. What fails raises
-slip.Error or one of its kinds, with the library's message. A model computes for one call at a time:
-another one raises Busy."""
+slip.Error or one of its kinds, with the library's message, or MemoryError. A model computes for one call
+at a time: another one raises Busy. Token ids are ints, from 0 to below LanguageModel.vocabulary_size."""
 
 import ctypes
 import ctypes.util
@@ -24,7 +24,7 @@ __version__ = "0.1.0"
 # --- errors --------------------------------------------------------------------------------------
 
 class Error(Exception):
-    """Base of all that this module raises on purpose, and what is none of its kinds."""
+    """Base class of the errors below; raised itself for a status that this module does not know."""
 
 
 class BadInput(Error):
@@ -32,7 +32,7 @@ class BadInput(Error):
 
 
 class ProtocolError(Error):
-    """The connection, or the peer."""
+    """The connection failed, or the peer broke the protocol, refused, or came too late."""
 
 
 class IntegrityError(Error):
@@ -40,7 +40,7 @@ class IntegrityError(Error):
 
 
 class InternalError(Error):
-    """A defect."""
+    """A defect in the library, or damaged files or memory of Charlie's machine (MASK-10)."""
 
 
 class InvalidHandle(Error):
@@ -56,11 +56,11 @@ class BufferTooSmall(Error):
 
 
 class Overloaded(Error):
-    """Too much is waiting; the same may be asked again later."""
+    """Too many generations wait already; the same may be asked again later."""
 
 
 class Stopped(Error):
-    """A callback said so."""
+    """A callback asked to stop."""
 
 
 OK, BAD_INPUT, PROTOCOL_ERROR, INTEGRITY_ERROR, INTERNAL_ERROR, OUT_OF_MEMORY, INVALID_HANDLE, BUSY, \
@@ -76,7 +76,8 @@ REPORT = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
 
 
 class Options(ctypes.Structure):
-    """A struct that begins with its size; its members are given by name, the others stay 0."""
+    """Base of the structs that begin with their size. Members are given by name; the others stay 0, which
+    stands for the library's default. Raises TypeError for a member that does not exist."""
 
     def __init__(self, **members):
         unknown = sorted(set(members) - {name for name, _ in self._fields_[1:]})
@@ -86,16 +87,29 @@ class Options(ctypes.Structure):
 
 
 class CharlieOptions(Options):
+    """How Charlie connects. masks_ready: masks per group to keep ready; fewer than 64 count as 64.
+    mask_memory: bytes for lattice masks. timeout_ms: for a connection, a handshake, or a frame that
+    has begun. patience_ms: for the next frame to begin. busy_limit_ms: how long a busy David is asked
+    again over TLS; 0 asks once. seal: path of the key that sealed the artifact's hints. `note` and
+    note_context are set by this module."""
     _fields_ = [("size", c_size_t), ("masks_ready", c_size_t), ("mask_memory", c_size_t),
                 ("timeout_ms", c_uint32), ("patience_ms", c_uint32), ("busy_limit_ms", c_uint32),
                 ("note", REPORT), ("note_context", c_void_p), ("seal", c_char_p)]
 
 
 class TokenBias(ctypes.Structure):
+    """What is added to the logit of one token: its id, and the bias."""
     _fields_ = [("id", c_int32), ("bias", c_double)]
 
 
 class SamplingOptions(Options):
+    """How tokens are chosen. max_tokens: new tokens at most. temperature: 0 takes the likeliest token; above
+    0, `seed` seeds the random choices. top_k, top_p, min_p: 0 keeps all tokens; otherwise only the top_k
+    likeliest, the fewest likeliest of probability top_p together, or those with at least min_p of the
+    likeliest one's probability. repetition_penalty: divides positive logits of tokens that the text has
+    already; 0 stands for 1. presence_penalty, frequency_penalty: subtracted from logits of generated
+    tokens, once or per occurrence. guesses: 0 to 15 tokens to guess per message; a Scheduler has an
+    option of its own for this. sampling() fills logit_bias."""
     _fields_ = [("size", c_size_t), ("max_tokens", c_size_t), ("temperature", c_double),
                 ("seed", c_uint64), ("top_k", c_size_t), ("top_p", c_double), ("min_p", c_double),
                 ("repetition_penalty", c_double), ("presence_penalty", c_double),
@@ -104,10 +118,17 @@ class SamplingOptions(Options):
 
 
 class ChatMessage(ctypes.Structure):
+    """One message of a conversation: role 0 (system), 1 (user) or 2 (assistant), and its UTF-8 text."""
     _fields_ = [("role", c_int), ("text", c_char_p)]
 
 
 class SchedulerOptions(Options):
+    """Limits of a Scheduler. live: generations computed together. waiting, waiting_per_tenant: generations
+    that may wait, in all and of one tenant. prompt_tokens_per_step: tokens of prompts in one step.
+    guesses: 0 to 15 tokens that each generation guesses at a time, while a step has at most guess_columns
+    columns of answers. kept_prompt_bytes: bytes of keys and values kept for prompts; 1 keeps none.
+    kept_prompt_tenants: tenants among whom that memory is divided. reopen_limit_ms: how long a lost David
+    is called again. `note` and note_context are set by this module."""
     _fields_ = [("size", c_size_t), ("live", c_size_t), ("waiting", c_size_t),
                 ("waiting_per_tenant", c_size_t), ("prompt_tokens_per_step", c_size_t),
                 ("guesses", c_size_t), ("guess_columns", c_size_t),
@@ -116,6 +137,8 @@ class SchedulerOptions(Options):
 
 
 class GenerationEnd(ctypes.Structure):
+    """How a generation ended: the index of its reason in Generation.REASONS, a status with its message, the
+    seconds that it waited, and the counts that Generation.receipt holds."""
     _fields_ = [("reason", c_int), ("status", c_int), ("message", c_char_p), ("waited_seconds", c_double),
                 ("prompt_tokens", c_uint64), ("cached_tokens", c_uint64), ("generated_tokens", c_uint64),
                 ("rounds", c_uint64), ("checks", c_uint64), ("bytes_up", c_uint64),
@@ -126,6 +149,7 @@ ON_END = ctypes.CFUNCTYPE(None, c_void_p, POINTER(GenerationEnd))
 
 
 class GenerationRequest(Options):
+    """What Scheduler.submit() hands to the library."""
     _fields_ = [("size", c_size_t), ("prompt", POINTER(c_int32)), ("prompt_count", c_size_t),
                 ("sampling", POINTER(SamplingOptions)), ("tenant", c_char_p), ("gbnf", c_char_p),
                 ("json_schema", c_char_p), ("ends", POINTER(c_int32)), ("ends_count", c_size_t),
@@ -133,6 +157,8 @@ class GenerationRequest(Options):
 
 
 class SplitProgress(ctypes.Structure):
+    """How far a split is: finished of `matrices` matrices, finished_weights of `weights` entries, and the
+    `name` (bytes) of the matrix that was just finished, empty at the start."""
     _fields_ = [("finished", c_size_t), ("matrices", c_size_t), ("finished_weights", c_size_t),
                 ("weights", c_size_t), ("name", c_char_p)]
 
@@ -141,6 +167,12 @@ ON_PROGRESS = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(SplitProgress))
 
 
 class SplitOptions(Options):
+    """What split() does. set: "hidden", "paper-lattice" or "paper"; by default hidden, and paper-lattice
+    with a plan or a rank. plan: path of a plan's JSON file. rank: without a plan, K for every linear layer of
+    the blocks; 0 is no plan. threads: 0 is one. paper_attention: 1 for the order of the paper's figure.
+    accept_grid: 1 also splits matrices on a coarse grid. audit: folder to make for the owner's copy of a
+    hidden split's integer model. seal: path of a key of 32 random bytes that encrypts Charlie's hints.
+    shards: Davids among whom David's half is divided; 0 is one. split() sets the callbacks."""
     _fields_ = [("size", c_size_t), ("set", c_char_p), ("plan", c_char_p), ("rank", c_size_t),
                 ("threads", c_size_t), ("paper_attention", c_int), ("accept_grid", c_int),
                 ("audit", c_char_p), ("seal", c_char_p), ("on_progress", ON_PROGRESS), ("note", REPORT),
@@ -148,6 +180,9 @@ class SplitOptions(Options):
 
 
 class DavidOptions(Options):
+    """How David computes and serves. threads: that share a product; 0 is all of the machine's. max_sessions:
+    of a Server at one time. timeout_ms: for a handshake or a frame that has begun. patience_ms: for the
+    peer's next frame to begin. gpu: 1 multiplies on the first NVIDIA GPU."""
     _fields_ = [("size", c_size_t), ("threads", c_size_t), ("max_sessions", c_size_t),
                 ("timeout_ms", c_uint32), ("patience_ms", c_uint32), ("gpu", c_int)]
 
@@ -180,7 +215,8 @@ FUNCTIONS = {
 
 
 def load(path):
-    """The shared library at `path`, with the types of its functions."""
+    """The shared library at `path` (a ctypes.CDLL), with the types of its functions. Raises OSError if it
+    cannot be loaded."""
     library = ctypes.CDLL(str(path))
     for name, types in FUNCTIONS.items():
         function = getattr(library, f"slip_{name}")
@@ -194,7 +230,7 @@ _loaded = None
 
 
 def library():
-    """libslip, loaded when it is first needed."""
+    """libslip (a ctypes.CDLL), loaded when it is first needed. Raises BadInput if it is not found."""
     global _loaded
     if _loaded is None:
         path = os.environ.get("SLIP_LIBRARY") or ctypes.util.find_library("slip")
@@ -206,7 +242,7 @@ def library():
 
 
 def raise_for(status, message):
-    """Raises what a status other than OK stands for."""
+    """Raises the exception that `status` stands for, with the text `message`; returns if it is OK."""
     if status != OK:
         raise _ERRORS.get(status, Error)(message)
 
@@ -240,7 +276,7 @@ def _with_buffer(element, capacity, ask):
 
 
 class _Callbacks:
-    """Functions of the caller's, called from C. What one raises stops the call, which raises it."""
+    """The caller's functions, called from C. If one raises, the call stops and raises the same."""
 
     def __init__(self):
         self.raised = None
@@ -254,8 +290,9 @@ class _Callbacks:
             return otherwise
 
     def on_token(self, function):
-        """The function of C for one of Python's, on_token(id, logits): True or None to go on. The
-        logits are a view of the library's memory, to be copied by whoever keeps them."""
+        """The C callback for a Python function on_token(id, logits), which returns False to stop. `logits`
+        is a view of the library's memory, one float per token of the vocabulary, valid during the call:
+        copy what you keep."""
         if function is None:
             return ON_TOKEN()
 
@@ -282,7 +319,7 @@ class _Object:
         self._handle = handle
 
     def close(self):
-        """Frees it. Whatever is called afterwards raises InvalidHandle."""
+        """Frees the object. Every later call with it raises InvalidHandle; a second close() does nothing."""
         handle, self._handle = self._handle, c_void_p()
         if handle:
             _call(self._free, handle)
@@ -310,8 +347,9 @@ def _opened(name, *arguments):
 
 
 def sampling(max_tokens, logit_bias=None, **options):
-    """SamplingOptions; `logit_bias` is a dict of what is added by token id. Other options: temperature,
-    seed, top_k, top_p, min_p, repetition_penalty, presence_penalty, frequency_penalty, guesses."""
+    """SamplingOptions. `logit_bias`: a dict from token id to what is added to its logit. Other options:
+    temperature, seed, top_k, top_p, min_p, repetition_penalty, presence_penalty, frequency_penalty,
+    guesses."""
     chosen = SamplingOptions(max_tokens=max_tokens, **options)
     if logit_bias:
         chosen.logit_bias = (TokenBias * len(logit_bias))(*logit_bias.items())
@@ -329,7 +367,8 @@ def _generate(name, handle, prompt, max_tokens, on_token, options):
 
 
 class _Model(_Object):
-    """The ways in which a model is opened; each keeps the functions that C calls later."""
+    """The ways to open a model. Each raises BadInput for files that are missing, damaged or of the other
+    kind of model, and keeps the functions that C calls later."""
     _kind = None
 
     def __init__(self, handle, callbacks=None):
@@ -345,34 +384,36 @@ class _Model(_Object):
 
     @classmethod
     def checkpoint(cls, path):
-        """In float32, without a protocol."""
+        """The checkpoint at `path`, computed in float32, without a protocol."""
         return cls._open("checkpoint", _text(path))
 
     @classmethod
     def unsplit(cls, artifact, audit=None):
-        """The integer model of a split, without a protocol. `audit`: of a hidden split, the folder of
-        its integer model."""
+        """The integer model of a split, without a protocol. `artifact`: what split() wrote. `audit`: for a
+        hidden split, the folder that its option `audit` made."""
         return cls._open("unsplit", _text(artifact), _text(audit))
 
     @classmethod
     def over_tls(cls, artifact, endpoint, certificates, note=None, **options):
-        """Over the protocol, with the David at "HOST:PORT", or of a split in shards with one at each of
-        "HOST:PORT,HOST:PORT,...". `certificates`: the folder TLS/charlie.
-        `note` gets lines for the user. Options are the members of CharlieOptions."""
+        """Over the protocol, with the David at "HOST:PORT"; for a split in shards, with one David at each
+        of "HOST:PORT,HOST:PORT,...". `artifact`: what split() wrote. `certificates`: the folder
+        TLS/charlie. note(line) gets messages for the user. Options are the members of CharlieOptions.
+        Raises ProtocolError if David cannot be reached, refuses, or has sent this process a wrong reply."""
         kept, chosen = cls._options(note, options)
         return cls._open("charlie_tls", _text(artifact), _text(endpoint), _text(certificates), byref(chosen),
                          kept=kept)
 
     @classmethod
     def over_socket(cls, artifact, connection, note=None, **options):
-        """The same over a connected socket, which belongs to the model from now on."""
+        """As over_tls(), over the connected socket `connection`, which belongs to the model from now on, and
+        is closed also if this fails."""
         kept, chosen = cls._options(note, options)
         end = connection.detach()
         return cls._open("charlie_fd", _text(artifact), end, end, byref(chosen), kept=kept)
 
     @classmethod
     def in_process(cls, artifact, note=None, **options):
-        """The same with a David in this process: it protects nothing."""
+        """As over_tls(), with a David in this process: it protects nothing."""
         kept, chosen = cls._options(note, options)
         return cls._open("charlie_in_process", _text(artifact), byref(chosen), kept=kept)
 
@@ -385,11 +426,14 @@ class _Model(_Object):
 
 
 class LanguageModel(_Model):
-    """Text and token ids in; text, token ids and logits out."""
+    """A model of texts: text and token ids in; text, token ids and logits out. Opened by the class methods
+    checkpoint(), unsplit(), over_tls(), over_socket() and in_process(). Over the protocol, what computes
+    raises IntegrityError for a wrong reply, and ProtocolError if the connection is lost."""
     _free, _kind = "free_language_model", "language"
 
     @property
     def vocabulary_size(self):
+        """How many token ids there are: the length of a row of logits."""
         return self._size("vocabulary_size")
 
     @property
@@ -398,22 +442,24 @@ class LanguageModel(_Model):
         return self._size("max_positions")
 
     def encode(self, text, prompt=True):
-        """The ids of `text`: with BOS where a prompt has one, without if it is no prompt."""
+        """The token ids of `text`, a list of ints. With prompt=True they begin with BOS if the model's
+        prompts do; with prompt=False they never do. Raises BadInput for a model without a tokenizer."""
         data = text.encode()
         name = "encode_prompt" if prompt else "encode"
         return _with_buffer(c_int32, len(data) + 8, lambda *room: _call(
             name, self._handle, data, len(data), *room))
 
     def decode(self, ids, prompt=()):
-        """What `ids` add to the text of `prompt`."""
+        """The text that the token ids `ids` add to the text of the token ids `prompt`."""
         text = _with_buffer(ctypes.c_char, 16 * len(ids) + 64, lambda *room: _call(
             "decode", self._handle, _ids(prompt), len(prompt), _ids(ids), len(ids), *room))
         return text.decode(errors="replace")
 
     def encode_chat(self, messages, format=None):
-        """(ids up to the assistant's next answer, the id that ends an answer) of a list of
-        {"role": "system", "user" or "assistant", "content": TEXT}. `format`: "chatml", "llama3", ...;
-        without one, that of the model's template."""
+        """A pair for a conversation: the list of token ids up to where the assistant's next answer begins,
+        and the token id that ends an answer. `messages`: a list of {"role": ROLE, "content": TEXT}, where
+        ROLE is "system", "user" or "assistant". `format`: "chatml", "llama3", ...; None for the one that
+        the model's template shows. Raises BadInput for another role or format."""
         roles = {"system": 0, "user": 1, "assistant": 2}
         unknown = [m["role"] for m in messages if m["role"] not in roles]
         if unknown:
@@ -426,13 +472,16 @@ class LanguageModel(_Model):
         return ids, end.value
 
     def generate(self, prompt, max_tokens, on_token=None, **options):
-        """The new ids after the ids `prompt`. on_token(id, logits) sees each, and returns False to stop.
-        Options are those of sampling()."""
+        """The new token ids after the token ids `prompt`: a list of at most `max_tokens`, shorter if the
+        model chooses EOS, which is not in it. on_token(id, logits) sees each, and returns False to stop;
+        `logits` has vocabulary_size floats, valid during the call. Raises BadInput for an empty prompt,
+        an id outside the vocabulary, or more than max_positions tokens in all. Options are those
+        of sampling()."""
         return _generate("generate", self._handle, prompt, max_tokens, on_token, options)
 
     def complete(self, text, max_tokens, stop=(), on_text=None, **options):
-        """The text that goes on with `text`, up to the first of the texts `stop`. on_text(piece) sees it
-        as it comes. Options are those of sampling()."""
+        """The text that follows `text`: at most `max_tokens` tokens, up to the first occurrence of one of
+        the texts `stop`. on_text(piece) gets it piece by piece. Options are those of sampling()."""
         prompt, pieces = self.encode(text), []
 
         def take(piece):
@@ -450,7 +499,7 @@ class LanguageModel(_Model):
         return "".join(pieces)
 
     def forward(self, ids):
-        """The logits of every position: a list of rows."""
+        """The logits at every position: a list with a row of vocabulary_size floats for each of `ids`."""
         width = self.vocabulary_size
         logits = (c_float * (len(ids) * width))()
         _call("forward", self._handle, _ids(ids), len(ids), logits)
@@ -458,7 +507,8 @@ class LanguageModel(_Model):
 
 
 class TextStream(_Object):
-    """The text of one generation, in whole characters, up to the first of the texts `stops`."""
+    """The text of one generation after the token ids `prompt`, in whole characters, up to the first
+    occurrence of one of the texts `stops`. `stopped` tells whether one has come."""
     _free = "free_text_stream"
 
     def __init__(self, model, prompt, stops=()):
@@ -468,34 +518,38 @@ class TextStream(_Object):
         self.stopped = False
 
     def push(self, token):
-        """What `token` completes; often nothing."""
+        """The text that the token id `token` completes; often empty."""
         text, count, stopped = c_void_p(), c_size_t(), c_int()
         _call("push_token", self._handle, token, byref(text), byref(count), byref(stopped))
         self.stopped = bool(stopped.value)
         return ctypes.string_at(text, count.value).decode()
 
     def finish(self):
-        """What is left."""
+        """The text that is left at the end of the generation."""
         text, count = c_void_p(), c_size_t()
         _call("finish_text", self._handle, byref(text), byref(count))
         return ctypes.string_at(text, count.value).decode()
 
 
 class Sequence(_Object):
-    """Generations of a model that go on where the last one ended: of a prompt, only what is new is
-    computed."""
+    """A conversation with a LanguageModel: each generation goes on where the last one ended, and computes
+    only what its prompt adds."""
     _free = "free_sequence"
 
     def __init__(self, model):
         super().__init__(_opened("open_sequence", model._handle))
 
     def generate(self, prompt, max_tokens, on_token=None, **options):
-        """As LanguageModel.generate()."""
+        """As LanguageModel.generate(). `prompt` is the whole text so far, not only what is new."""
         return _generate("generate_in_sequence", self._handle, prompt, max_tokens, on_token, options)
 
 
 class Generation:
-    """One of a Scheduler's."""
+    """A generation that Scheduler.submit() began.
+
+    id: the scheduler's number for it. ids: the new token ids so far. After the end, reason: one of
+    REASONS; receipt: a dict of waited_seconds and counts, such as prompt_tokens, rounds, checks and
+    bytes_up. Before the end, reason is None and receipt is empty."""
     REASONS = ["end_of_text", "length", "stopped", "cancelled", "failed"]
 
     def __init__(self):
@@ -503,7 +557,8 @@ class Generation:
         self._error, self._ended = None, threading.Event()
 
     def result(self, timeout=None):
-        """The new ids, once it has ended; raises what it failed with, and TimeoutError."""
+        """Waits for the end and returns the new token ids, a list. Raises what the generation failed with or
+        what its on_token raised, and TimeoutError after `timeout` seconds (None: waits for ever)."""
         if not self._ended.wait(timeout):
             raise TimeoutError(f"the generation has not ended after {timeout} s")
         if self._error is not None:
@@ -522,8 +577,9 @@ class Generation:
 
 
 class Scheduler(_Object):
-    """Many generations of one model at once, which it takes: the model's texts and sizes can still be
-    asked for. Options are the members of SchedulerOptions; `note` gets lines for the user."""
+    """Many generations of one LanguageModel at once. It takes the model over: encode(), decode() and sizes
+    still work, computing raises Busy. Options are the members of SchedulerOptions; note(line) gets messages
+    for the user. close() cancels what is live or waiting."""
     _free = "free_scheduler"
 
     def __init__(self, model, note=None, **options):
@@ -534,9 +590,12 @@ class Scheduler(_Object):
 
     def submit(self, prompt, max_tokens, on_token=None, tenant=None, gbnf=None, json_schema=None, ends=(),
                **options):
-        """A Generation. on_token(id, logits) is called in the scheduler's thread, which it must not hold
-        up. `gbnf` or `json_schema`: what the new text has to be; `ends`: tokens besides EOS that may
-        then come. Other options are those of sampling()."""
+        """Begins a generation of at most `max_tokens` tokens after the token ids `prompt`; returns it, a
+        Generation, at once. on_token(id, logits) is called in the scheduler's thread, so it must return
+        soon; False stops the generation. `tenant`: requests that name the same tenant share keys and values
+        of equal prompts; None shares with nobody. `gbnf` or `json_schema`: a grammar or a schema, as text,
+        that the new text must match; `ends`: token ids besides EOS that may come where it may end. Other
+        options are those of sampling(). Raises Overloaded if too many wait."""
         chosen, callbacks, generation = sampling(max_tokens, **options), _Callbacks(), Generation()
 
         def see(token, logits):
@@ -563,29 +622,31 @@ class Scheduler(_Object):
         return generation
 
     def cancel(self, generation):
-        """Ends a generation before its next token."""
+        """Ends `generation`, a Generation, before its next token; its result() then returns what it has."""
         _call("cancel", self._handle, generation.id)
 
     def drain(self):
-        """Takes no further generations; returns when all have ended."""
+        """Takes no further generations, and returns when all have ended."""
         _call("drain", self._handle)
 
 
 class ImageClassifier(_Model):
-    """Images in, logits of classes out."""
+    """A convolutional network: images in, logits of classes out. Opened and failing as a LanguageModel."""
     _free, _kind = "free_image_classifier", "images"
 
     @property
     def image_size(self):
-        """Elements of an image: height x width x channels, the channel fastest."""
+        """How many elements an image has: height x width x channels, with the channel fastest."""
         return self._size("image_size")
 
     @property
     def class_count(self):
+        """How many classes there are: the length of an image's list of logits."""
         return self._size("class_count")
 
     def classify(self, images):
-        """A list of logits for each of the images, which stand one after the other in `images`."""
+        """A list of class_count logits for each image. `images`: a sequence of floats, image_size for each
+        image, one image after the other. Raises BadInput for another length."""
         size, classes = self.image_size, self.class_count
         count, left = divmod(len(images), size)
         if left:
@@ -596,8 +657,8 @@ class ImageClassifier(_Model):
 
 
 class David(_Object):
-    """The half of a split model that multiplies. `artifact`: OUT/david. Options are the members of
-    DavidOptions."""
+    """David, who multiplies with his half of a split model. `artifact`: the folder OUT/david. Options are
+    the members of DavidOptions. Raises BadInput for a folder that is not David's half alone."""
     _free = "free_david"
 
     def __init__(self, artifact, **options):
@@ -605,18 +666,19 @@ class David(_Object):
         super().__init__(_opened("open_david", _text(artifact), byref(chosen)))
 
     def serve(self, endpoint, certificates, report=None):
-        """A Server at "HOST:PORT", over TLS. `certificates`: the folder TLS/david. `report` gets the
-        errors of connections."""
+        """A Server that listens at "HOST:PORT" over TLS. `certificates`: the folder TLS/david. report(line)
+        gets the errors of connections, from any thread."""
         return Server(self, endpoint, certificates, report)
 
     def serve_socket(self, connection):
-        """Serves one session over a connected socket, which it closes, until its end."""
+        """Serves one session over the connected socket `connection`, until its end, and closes it."""
         end = connection.detach()
         _call("serve_fd", self._handle, end, end)
 
 
 class Server(_Object):
-    """A David's sessions over TLS, in a thread, until close()."""
+    """Serves a David's sessions over TLS, in a thread, until close(). `port` is where it listens, also if
+    port 0 was asked for. Made by David.serve()."""
     _free = "free_server"
 
     def __init__(self, david, endpoint, certificates, report):
@@ -631,6 +693,7 @@ class Server(_Object):
         self._thread.start()
 
     def close(self):
+        """Stops taking sessions, waits until those that run have ended, and frees the server."""
         if self._handle:
             _call("stop_server", self._handle)
             self._thread.join()
@@ -638,9 +701,10 @@ class Server(_Object):
 
 
 def split(model, out, on_progress=None, note=None, **options):
-    """Splits a checkpoint into OUT/charlie and OUT/david; OUT must not exist. on_progress(SplitProgress)
-    sees how far it is, and returns False to stop, which raises Stopped; nothing stays then. `note` gets
-    lines for the user. Other options are the members of SplitOptions: set, plan, rank, threads, ..."""
+    """Splits the checkpoint at the path `model` into `out`/charlie and `out`/david; the folder `out` must not
+    exist. on_progress(SplitProgress) is called at the start and after every matrix; it returns False to stop,
+    which raises Stopped and leaves nothing behind. note(line) gets messages for the user. Other options are
+    the members of SplitOptions: set, plan, rank, threads, ..."""
     callbacks = _Callbacks()
     texts = {name: _text(options.pop(name)) for name in ("set", "plan", "audit", "seal") if name in options}
 
