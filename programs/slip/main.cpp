@@ -28,7 +28,8 @@ struct Command {
     const char* summary;
 };
 
-/// Commands in the order in which a newcomer needs them.
+/// Commands in the order in which a newcomer needs them. With SLIP_DAVID_ONLY the others are not
+/// built, and not listed.
 struct Group {
     const char* heading;
     std::vector<Command> commands;
@@ -36,20 +37,24 @@ struct Group {
 
 const std::vector<Group>& groups() {
     static const std::vector<Group> all{
+#ifndef SLIP_DAVID_ONLY
         {"Prepare, on the trusted machine (Charlie):",
          {{"check", check, "look for what is wrong with a checkpoint, an artifact or TLS folders"},
           {"plan", plan, "choose which matrices to split, and at which rank"},
           {"split", split, "split a checkpoint into Charlie's and David's halves"},
           {"keys", keys, "make a deployment's TLS certificates"},
           {"inspect", inspect, "show what an artifact exposes and costs"}}},
+#endif
         {"Run, on the untrusted machine (David):",
          {{"david", david, "serve David's half, which hides the weights from him"}}},
+#ifndef SLIP_DAVID_ONLY
         {"Run, on the trusted machine (Charlie):",
          {{"generate", generate, "generate text"},
           {"chat", chat, "talk to a model at a terminal"},
           {"serve", serve, "answer clients of OpenAI's interface"},
           {"forward", forward, "compute the logits of a list of tokens"},
           {"eval", evaluate, "measure perplexity, or answer multiple-choice questions"}}},
+#endif
     };
     return all;
 }
@@ -67,6 +72,21 @@ constexpr std::array programs_beside{
     ProgramBeside{"bench", "measure speed"},
     ProgramBeside{"attack", "try attacks on insecure twins and on the product"},
 };
+
+#ifdef SLIP_DAVID_ONLY
+constexpr const char* example =
+    "\nThis program was built for David's machine alone: Charlie's commands are not in it.\n"
+    "\nExample:\n"
+    "  $ slip david --artifact split/david --tls tls/david --listen 0.0.0.0:7401\n";
+#else
+constexpr const char* example =
+    "\nExample:\n"
+    "  $ slip keys --out tls\n"
+    "  $ slip split --model models/tinystories-llama --out split\n"
+    "  $ slip david --artifact split/david --tls tls/david &\n"
+    "  $ slip generate --artifact split --david 127.0.0.1:7401 --tls tls/charlie \\\n"
+    "                  --prompt \"Once upon a time\" --max-tokens 100\n";
+#endif
 
 void print_summary(const char* name, const char* summary) {
     std::cout << "  " << std::left << std::setw(13) << name << ' ' << summary << '\n';
@@ -90,13 +110,8 @@ void print_help() {
         print_summary(program.name, program.summary);
     }
     std::cout
-        << "\nExample:\n"
-           "  $ slip keys --out tls\n"
-           "  $ slip split --model models/tinystories-llama --out split\n"
-           "  $ slip david --artifact split/david --tls tls/david &\n"
-           "  $ slip generate --artifact split --david 127.0.0.1:7401 --tls tls/charlie \\\n"
-           "                  --prompt \"Once upon a time\" --max-tokens 100\n"
-           "\n'slip help COMMAND' shows a command's options. 'slip --version' shows the version.\n"
+        << example
+        << "\n'slip help COMMAND' shows a command's options. 'slip --version' shows the version.\n"
            "Exit status: 0 success; 1 failed; 2 usage or bad input.\nNo core file is written, "
            "because it would hold secrets, unless SLIP_CORE_FILES=1 is set.\n";
 }
