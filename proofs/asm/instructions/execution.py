@@ -10,6 +10,7 @@ from .vectors import VECTOR
 
 ALIGNED = re.compile(r"mov(dqa(32|64)?|ap[sd]|nt(dqa?|p[sd]))$")
 UNALIGNED = {"movdqu", "movups", "movupd", "lddqu"}
+CLEARS = re.compile(r"pxor[dq]?$|xorp[sd]$")  # if it is of one register
 
 
 def check_alignment(m, i, plain, vex):
@@ -20,6 +21,11 @@ def check_alignment(m, i, plain, vex):
                                          and plain not in UNALIGNED):
             if not m.is_aligned(m.address(operand), operand.width // 8):
                 raise Refused("a misaligned address")
+
+
+def is_of_one(operands):
+    """Whether two operands are the same vector register."""
+    return all(o.kind == "vector" for o in operands) and len({o.register for o in operands}) == 1
 
 
 def execute(m, i):
@@ -35,7 +41,8 @@ def execute(m, i):
         if plain not in moves.SCATTERS and any(o.kind == "memory" and o.places for o in i.operands):
             raise Refused("an operand with a place per lane")
         check_alignment(m, i, plain, vex)
-        if m.scouting and plain not in moves.NAMES and i.operands[0].kind in ("vector", "mask"):
+        if m.scouting and plain not in moves.NAMES and i.operands[0].kind in ("vector", "mask") and not (
+                CLEARS.match(plain) and is_of_one(i.operands[-2:])):
             return m.leave_unknown(i.operands[0], vex)  # data, which decides nothing
         return VECTOR[plain](m, i, vex)
     raise Refused(f"unknown instruction '{name}'")
