@@ -125,7 +125,8 @@ struct Backend {
     /// HIDE-4: doubles of a matrix of rows * elements small elements, transformed.
     std::size_t (*small_matrix_doubles)(std::size_t rows, std::size_t elements);
     /// In this backend's own layout. Requires: rows * elements * degree small integers, row by row,
-    /// |.| <= 1; room for small_matrix_doubles(rows, elements); workspace_bytes(elements, 1).
+    /// |.| <= 1; room for small_matrix_doubles(rows, elements), aligned to 64;
+    /// workspace_bytes(elements, 1).
     void (*transform_small_matrix)(const Roots& roots, const std::int8_t* small, std::size_t rows,
                                    std::size_t elements, void* workspace, double* matrix);
     /// HIDE-4: the products of the rows with one column of `elements` elements y, exact modulo each

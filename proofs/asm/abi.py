@@ -5,7 +5,7 @@ PARTS = {"unsigned char": (("integer", 8),), "int": (("integer", 32),),
          "unsigned int": (("integer", 32),), "long": (("integer", 64),),
          "unsigned long": (("integer", 64),), "float": (("float", 32),),
          "slip::kernels::avx512::Ahead": (("integer", 64), ("integer", 64))}
-ALIGNMENT = {"char": 1, "short": 2, "int": 4, "long": 8, "float": 4}
+ALIGNMENT = {"char": 1, "short": 2, "int": 4, "long": 8, "float": 4, "double": 8}
 
 
 def parameters(image, symbol):

@@ -89,8 +89,8 @@ def edited(listing, backend, changed, pattern, replacement, jump):
     """A listing with the instructions of one function that a pattern finds replaced; `jump`: the instruction
     that jumps."""
     function = re.search(
-        rf"^[0-9a-f]+ <[^\n]*::{backend}::(\(anonymous namespace\)::)?{changed}\(", listing,
-        re.MULTILINE)
+        rf"^[0-9a-f]+ <[^\n]*::({backend}::(\(anonymous namespace\)::)?{changed}\(|"
+        rf"{changed}<slip::masks::{backend}::)", listing, re.MULTILINE)
     start = function.start() if function else len(listing)
     end = listing.find("\n\n", start)
     lines = re.sub(pattern, replacement, listing[start:end]).split("\n")

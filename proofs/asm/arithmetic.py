@@ -1,5 +1,7 @@
 """Arithmetic that instructions of several processors do."""
 
+import z3
+
 import terms as t
 
 
@@ -21,9 +23,12 @@ def product(m, a, b, width, signed):
 
 
 def in_parts(function):
-    """A function of bits, written in parts of the machine's logic_width."""
+    """A function of bits, written in parts of the machine's logic_width, or of what consists of parts in
+    words."""
     def run(m, a, b, width):
         size = min(width, m.logic_width or width)
+        if m.words_apart and any(not t.is_int(v) and t.kind(v) == z3.Z3_OP_CONCAT for v in (a, b)):
+            size = min(size, 16)
         parts = [(function(t.extract(a, low, size), t.extract(b, low, size), size), size)
                  for low in reversed(range(0, width, size))]
         return t.concat(parts)

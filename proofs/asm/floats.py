@@ -10,6 +10,7 @@ more that rounding twice is rounding once."""
 
 import math
 import struct
+from fractions import Fraction
 
 import terms as t
 
@@ -73,6 +74,12 @@ def nearest_integer(width):
     return run
 
 
+def integer_part(bits):
+    x = number(bits, 64)
+    whole = math.trunc(x) if math.isfinite(x) else 1 << 31
+    return whole & t.mask(32) if -(1 << 31) <= whole < 1 << 31 else 1 << 31
+
+
 def whole_number(bits):
     """The nearest integer, as a binary64."""
     if is_nan(bits, 64):
@@ -92,12 +99,33 @@ def root(width):
     return run
 
 
+def fused(bits, negative):
+    """a b + c, or -a b + c, rounded once, of binary64; of several NaNs the first."""
+    for v in bits:
+        if is_nan(v, 64):
+            return v | QUIET[64]
+    a, b, c = (number(v, 64) for v in bits)
+    a = -a if negative else a
+    if not all(map(math.isfinite, (a, b, c))):
+        x = math.copysign(1, a) * math.copysign(1, b) * (
+            math.nan if 0 in (a, b) else math.inf) + c if math.inf in map(abs, (a, b)) else c
+        return SIGN[64] | INFINITY[64] | QUIET[64] if math.isnan(x) else bits_of(x, 64)
+    exact = Fraction(a) * Fraction(b) + Fraction(c)
+    if exact == 0:  # the sign of a sum of zeros, or +0
+        return bits_of(a * b + c if a * b == 0 == c and 0 in (a, b) else 0.0, 64)
+    try:
+        size = float(abs(exact))
+    except OverflowError:
+        size = math.inf
+    return bits_of(-size if exact < 0 else size, 64)
+
+
 def operation(name, widths, result, function, commutative=False):
     opaque = t.opaque(name, widths, result, function)
 
     def apply(*operands):
         if commutative and not any(map(t.is_int, operands)):
-            operands = sorted(operands, key=lambda v: v.get_id())
+            operands = sorted(operands, key=t.ident)
         elif commutative:
             operands = sorted(operands, key=t.is_int)
         return opaque(*operands)
@@ -129,12 +157,52 @@ def add(width):
 
 
 ADD = {w: add(w) for w in (32, 64)}
-SUBTRACT = of_width("subtract", lambda x, y: x - y)
 MULTIPLY = of_width("multiply", lambda x, y: x * y, True)
+
+
+def subtract(width):
+    """a - b. Of a number c, a - c is a + -c, and a - b c is a + b (-c): compilers write either."""
+    plain = of_width("subtract", lambda x, y: x - y)[width]
+
+    def negated(b):
+        """-b where b is a number or a product with one; else None."""
+        if t.is_int(b):
+            return b ^ SIGN[width]
+        if t.ident(b) in t.APPLIED and b.decl().name() == f"multiply{width}":
+            factor, number = t.parts_of(b)
+            if t.is_number(number):
+                return MULTIPLY[width](factor, number.as_long() ^ SIGN[width])
+        return None
+
+    def apply(a, b):
+        other = None if t.is_int(a) and t.is_int(b) else negated(b)
+        return plain(a, b) if other is None else ADD[width](a, other)
+    return apply
+
+
+SUBTRACT = {w: subtract(w) for w in (32, 64)}
 DIVIDE = of_width("divide", divide)
+
+
+def fused_operation(name, negative):
+    opaque = t.opaque(name, (64, 64, 64), 64, lambda *bits: fused(bits, negative))
+
+    def apply(a, b, c):
+        if t.is_int(a) != t.is_int(b):
+            a, b = (b, a) if t.is_int(a) else (a, b)
+        elif not t.is_int(a) and t.ident(a) > t.ident(b):
+            a, b = b, a
+        return opaque(a, b, c)
+    return apply
+
+
+# c + a b and c - a b, rounded once; the factors are commutative.
+PLUS_PRODUCT = fused_operation("plus product", False)
+MINUS_PRODUCT = fused_operation("minus product", True)
 NARROW = operation("binary32 of binary64", (64,), 32, narrow)
 WIDEN = operation("binary64 of binary32", (32,), 64, widen)
 ROUND = {w: operation(f"nearest integer of binary{w}", (w,), 32, nearest_integer(w)) for w in (32, 64)}
+TRUNCATE = operation("integer part of binary64", (64,), 32, integer_part)
 WHOLE = operation("nearest whole number", (64,), 64, whole_number)
 SQUARE_ROOT = {w: operation(f"square root {w}", (w,), w, root(w)) for w in (32, 64)}
 # (width of the integer, width of the float)
@@ -153,3 +221,16 @@ def ordered(a, b, width):
     either = t.both(*unordered, "or")
     return (t.both(either, t.compare("slt", *keys, width), "or"),
             t.both(either, t.compare("eq", *keys, width), "or"))
+
+
+# Whether a < b, and so neither is a NaN: a bit, and the condition.
+LESS = operation("less", (64, 64), 1, lambda a, b: int(number(a, 64) < number(b, 64)))
+
+
+def is_so(bit):
+    """The condition that a bit of LESS stands for."""
+    return bit == 1
+
+
+def is_less(a, b):
+    return is_so(LESS(a, b))

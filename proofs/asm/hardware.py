@@ -32,8 +32,8 @@ from run import variables
 NOT_COMPARED = re.compile(r"j\w+|call|ret|nop|endbr64")
 # Whether a misaligned address faults depends on the processor and on the model: tried.
 ALIGNED = re.compile(r"^v?mov(dqa|ap|nt)|^[^v].*\bXMMWORD PTR")
-FLOATING = re.compile(r"v?(cvt|u?comis|round|sqrt|(add|sub|mul|div)[ps][sd])")
-NEEDS = {"avx2", "aes"}
+FLOATING = re.compile(r"v?(cvt|u?comis|cmp\w*[ps][sd]\b|round|sqrt|fn?m(add|sub)|(add|sub|mul|div)[ps][sd])")
+NEEDS = {"avx2", "fma", "aes"}
 WIDE_NEEDS = NEEDS | {"avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512vbmi", "avx512_vnni",
                       "avx512_vbmi2", "vaes"}
 WIDE = re.compile(r"\bzmm\d|\bk[0-7]\b")  # in the instructions of WRONG
@@ -71,6 +71,11 @@ WRONG = [
     ("paddd xmm0,XMMWORD PTR [rax]", "vpaddd xmm0,xmm0,XMMWORD PTR [rax]"),
     ("vpscatterdd DWORD PTR [rax+zmm1*1]{k1},zmm2", "vpscatterdd DWORD PTR [rax+zmm1*2]{k1},zmm2"),
     ("kxnorw k1,k2,k3", "kxorw k1,k2,k3"),
+    ("psubusb xmm0,xmm1", "psubb xmm0,xmm1"),
+    ("cmpltpd xmm0,xmm1", "cmpltpd xmm1,xmm0"),
+    ("vfmadd231pd ymm0,ymm1,ymm2", "vfmadd132pd ymm0,ymm1,ymm2"),
+    ("vfnmadd231pd ymm0,ymm1,ymm2", "vfmadd231pd ymm0,ymm1,ymm2"),
+    ("vpmovsdw ymm1,zmm2", "vpmovdw ymm1,zmm2"),
 ]
 
 
@@ -85,6 +90,7 @@ def flags_of_processor():
 def plain(raw):
     """The instruction without comment and idle prefixes; None if it is not compared."""
     text = re.sub(r"^((cs|data16|notrack|bnd) )+", "", raw.partition("#")[0].strip())
+    text = text.replace("fs:0x28", "[rip+0x28]")  # what stands there is not asked
     return None if NOT_COMPARED.match(text) else text
 
 

@@ -21,17 +21,18 @@ namespace slip::base { void wipe(void*, unsigned long); void wipe(void*, unsigne
 extern "C" { void* memset(void* p, int, unsigned long) { return p; }
 void* memcpy(void* p, const void*, unsigned long) { return p; }
 void* memmove(void* p, const void*, unsigned long) { return p; }
+void* __memcpy_chk(void* p, const void*, unsigned long, unsigned long) { return p; }
 void __stack_chk_fail() {} }
 """
 
 
-def compile_leaves(build, compiler, folder, only=None):
-    """Objects of every leaf file, from the compile commands of a build folder. `compiler` takes the
-    place of the compiler in them."""
+def compile_leaves(build, compiler, folder, room="kernels"):
+    """Objects of every leaf file of a room, from the compile commands of a build folder. `compiler` takes
+    the place of the compiler in them."""
     commands = json.loads((Path(build) / "compile_commands.json").read_text())
     objects = []
     for command in commands:
-        if "/optimized/kernels/leaf/" not in command["file"] or "/neon/" in command["file"]:
+        if f"/optimized/{room}/leaf/" not in command["file"] or "/neon/" in command["file"]:
             continue
         words = shlex.split(command["command"])
         while "ccache" in words[0]:
@@ -42,14 +43,14 @@ def compile_leaves(build, compiler, folder, only=None):
         words[words.index("-o") + 1] = str(folder / name)
         # Sanitizers would change what is proved; warnings are the build's affair.
         changes = [w for w in words if w.startswith(("-fsanitize", "-fno-sanitize"))]
-        if not changes and is_same(own, compiler) and is_up_to_date(built):
+        if not changes and is_same(own, compiler) and is_up_to_date(built, room):
             shutil.copyfile(built, folder / name)
         else:
             words = [w for w in words if not w.startswith("-W") and w not in changes]
             subprocess.run(words, cwd=command["directory"], check=True)
         objects.append(folder / name)
     if not objects:
-        raise FileNotFoundError(f"{build}/compile_commands.json names no file of kernels/leaf")
+        raise FileNotFoundError(f"{build}/compile_commands.json names no file of {room}/leaf")
     return objects
 
 
@@ -58,11 +59,11 @@ def is_same(one, other):
     return None not in found and os.path.realpath(found[0]) == os.path.realpath(found[1])
 
 
-def is_up_to_date(built):
-    """Whether an object of the build is there, and newer than all that a leaf may include."""
+def is_up_to_date(built, room):
+    """Whether an object of the build is there, and newer than all that a leaf of a room may include."""
     if not built.exists():
         return False
-    sources = [path for room in ("kernels", "base") for path in (ROOT / "optimized" / room).rglob("*.?pp")]
+    sources = [path for folder in (room, "base") for path in (ROOT / "optimized" / folder).rglob("*.?pp")]
     return built.stat().st_mtime > max(path.stat().st_mtime for path in sources)
 
 

@@ -35,18 +35,22 @@ class Machine:
         self.unknowns = 0
         self.general, self.vectors, self.masks, self.flags = {}, [], {}, None  # set by `call`
         self.own_stack = STACK, STACK  # what the function may write, from the lowest to above it
+        self.deepest = STACK  # of the stack's bytes that were used, the lowest
         self.aligned = set()  # pointers whose alignment to 64 a contract promises
         self.hooks = {}       # symbol -> function(machine) -> what it returns, instead of a function's code
         self.outsides = {}    # address -> hook, of those that the image has
         self.executed = {}    # address -> times
         self.decide = None    # function(condition) -> bool, for runs that fork
         self.logic_width = 0  # bits at a time in which vectors' AND, OR, XOR are written; 0: a lane
+        self.words_apart = False  # whether they are written in words where operands are of several parts
         self.only = None      # function(term) -> the one number that it can be, or None
         self.multiply = None  # function(machine, a, b, width, signed) -> 128-bit product
         self.add_products = None  # what adds the products of a lane's bytes or words: run.py
+        self.is_public = None  # function(term) -> whether divisions may depend on it
         self.population = self.kept = None  # of masks that depend on data: run.Appended
         self.lookup = self.places = None  # of a table of the places of ones: run.Appended
         self.appended = None  # memory whose places depend on data: run.Appended
+        self.junk = None      # ids of unknowns; what is computed from them alone is anything
         self.scouting = False  # whether only places and conditions matter, not data: loops.py
 
     # --- memory and operands -------------------------------------------------------------------
@@ -77,14 +81,23 @@ class Machine:
             return False
         if address < self.general[self.POINTER] - self.RED_ZONE:
             raise Refused("uses the stack below the red zone")
+        self.deepest = min(self.deepest, address)
         return True
 
     def unknown(self, what, width):
         """Anything: what an uninitialised register or byte of the stack holds."""
         self.unknowns += 1
         v = z3.BitVec(f"{what}[{self.unknowns}]", width)
-        t.keep(v)
+        key = t.keep(v)
+        if self.junk is not None:
+            self.junk.add(key)
         return v
+
+    def is_junk(self, v):
+        """Whether a term is of `junk` alone, as far as is seen at once."""
+        if t.kind(v) in (z3.Z3_OP_EXTRACT, z3.Z3_OP_CONCAT):
+            return all(t.is_number(part) or self.is_junk(part) for part in t.parts_of(v))
+        return t.ident(v) in self.junk
 
     def unknown_cells(self, size):
         return t.to_cells(self.unknown("any", 8 * size), 8 * size) if size else []
@@ -266,6 +279,7 @@ class Machine:
         """What is below the stack's pointer, but for the red zone, does not last."""
         if not t.is_int(high):
             raise Refused(f"{self.POINTER} depends on data")
+        low = max(low, self.deepest)
         if high - low > len(self.memory):
             for at in [at for at in self.memory if low <= at < high]:
                 del self.memory[at]

@@ -151,6 +151,7 @@ class Run:
         machine.multiply = self.multiply
         for name in ("slip::base::wipe", "memset", "memcpy", "memmove"):
             machine.hooks[name] = getattr(self, name.split("::")[-1])
+        machine.hooks["__memcpy_chk"] = self.checked_memcpy
 
     def of_any_size(self):
         """From now on sizes are unknown, but for those in `fixed`, and arrays stand anywhere: (machine, what
@@ -376,6 +377,13 @@ class Run:
     def memcpy(self, m):
         return self.memmove(m, False)
 
+    def checked_memcpy(self, m):
+        """memcpy to a place whose size the compiler knew."""
+        _, _, size, room = m.arguments(4)
+        if size > room & t.mask(64):
+            raise Refused("memcpy of more bytes than there is room for")
+        return self.memmove(m, False)
+
     def memmove(self, m, may_overlap=True):
         to, source, size = (m.general[name] for name in m.ARGUMENTS[:3])
         m.copy(to, source, size, may_overlap)
@@ -400,6 +408,12 @@ class Run:
         if result is not True:
             raise Refused(f"{what}: " + ("differs from the contract" if result is False
                                          else "it takes the solver too much work"))
+
+    def expect_same(self, code, spec, what):
+        """That code and specification are one term: the same operations on the same operands."""
+        self.outputs += 1
+        if not same(code, spec):
+            raise Refused(f"{what}: not the operations of the contract")
 
     def expect_that(self, claim, what):
         """Proves a claim about an output under the facts."""

@@ -20,6 +20,7 @@ LINEAR = {}   # id -> ({atom id: (atom, coefficient)}, constant) of a sum
 SIGNS = {}    # id of a term that is all ones or all zeros -> the term whose sign it repeats
 PRODUCTS = {}  # id of a product atom -> (operand, operand)
 APPLIED = {}   # id of an application of an uninterpreted function -> the application
+APPLICATIONS = {}  # (the function's name, ids of operands) -> the application
 MAXIMA = {}    # id of a signed maximum -> ({id: operand}, constant or None)
 COUNTS = {}    # id of a number of accepted words -> its greatest value
 BITS = {}      # id of such a number that is 1 or 0 by a condition -> the number
@@ -27,6 +28,7 @@ PRODUCTIVE = {}  # id of a term -> whether a product is in it
 POSITIVE = {}  # id of a sum of floats that is never -0 -> the sum
 SIZES = {}     # id of a size, a counter or a pointer (sizes.py) -> the term
 XORS = {}      # id of a sum of bytes modulo 2 -> ({id: byte}, constant)
+XOR_ORDER = {}  # id of a byte in such a sum -> its place: what lanes do alike looks alike
 
 
 def keep(v):
@@ -40,7 +42,7 @@ def one(v):
 
 
 def forget():
-    for table in (LINEAR, SIGNS, PRODUCTS, APPLIED, MAXIMA, COUNTS, BITS, XORS,
+    for table in (LINEAR, SIGNS, PRODUCTS, APPLIED, APPLICATIONS, MAXIMA, COUNTS, BITS, XORS, XOR_ORDER,
                   POSITIVE, PRODUCTIVE, SIZES):
         table.clear()
     sums.forget()
@@ -429,6 +431,9 @@ def band(a, b, width):
     if is_int(b):
         if b and b >> low_zeros(b) == mask(width) >> low_zeros(b) and multiple_of(a, b & -b):
             return a
+        if all_or_nothing(a) and of_floats(parts_of(a)[0]):
+            return choose(parts_of(a)[0], b if is_ones(parts_of(a)[1]) else 0,
+                          b if is_ones(parts_of(a)[2]) else 0, width)
         parts, at = [], 0
         for low, size in runs(b, width):
             parts = [(extract(a, low, size), size), (0, low - at)] + parts
@@ -459,6 +464,11 @@ def all_or_nothing(v):
     """Whether a term is all ones or all zeros, by a condition."""
     return kind(v) == z3.Z3_OP_ITE and (is_ones(parts_of(v)[1]) and is_zero(parts_of(v)[2])
                                         or is_zero(parts_of(v)[1]) and is_ones(parts_of(v)[2]))
+
+
+def of_floats(condition):
+    """Whether a condition is what an opaque operation says."""
+    return z3.is_eq(condition) and ident(parts_of(condition)[0]) in APPLIED
 
 
 def bor(a, b, width):
@@ -496,7 +506,8 @@ def filled(a, number, width):
 
 
 def side_by_side(a, b):
-    """a | b as a concatenation, where every part of one stands at zeros of the other; else None."""
+    """a | b as a concatenation, where every part of one stands at zeros of the other, or at itself;
+    else None."""
     if kind(a) != z3.Z3_OP_CONCAT or kind(b) != z3.Z3_OP_CONCAT:
         return None
     lists = [[(is_zero(part), width_of(part)) for part in parts_of(v)] for v in (a, b)]
@@ -504,9 +515,10 @@ def side_by_side(a, b):
     while top:
         size = min(children[0][1] for children in lists)
         zeros = [children[0][0] for children in lists]
-        if not any(zeros):
+        part, other = (extract(v, top - size, size) for v in (a, b))
+        if not any(zeros) and (is_int(part) or is_int(other) or not part.eq(other)):
             return None
-        parts.append((extract(b if zeros[0] else a, top - size, size), size))
+        parts.append((other if zeros[0] else part, size))
         top -= size
         lists = [[(zero, left - size)] * (left > size) + rest for (zero, left), *rest in lists]
     return concat(parts)
@@ -561,11 +573,13 @@ def exclusive_byte(a, b):
     for v in (a, b):
         more, other = ({}, v) if is_int(v) else XORS.get(ident(v)) or ({keep(v): v}, 0)
         constant ^= other
+        for i in more:
+            XOR_ORDER.setdefault(i, len(XOR_ORDER))
         atoms = {i: atom for i, atom in (atoms | more).items() if (i in atoms) != (i in more)}
     if not atoms:
         return constant
     total = None
-    for _, atom in sorted(atoms.items()):
+    for _, atom in sorted(atoms.items(), key=lambda item: XOR_ORDER[item[0]]):
         total = atom if total is None else total ^ atom
     if constant:
         total = total ^ z3.BitVecVal(constant, 8)
@@ -732,6 +746,9 @@ def from_cells(cells):
     if type(whole) is Sum and len(cells) == len(whole.cells) and all(
             map(operator.is_, cells, whole.cells)):
         return whole
+    known = None if whole is None else whole.__dict__.get("remembered_cells_of")
+    if known is not None and len(known) == len(cells) and all(map(operator.is_, cells, known)):
+        return whole
     parts, at = [], 0  # lowest first: (value, width)
     while at < len(cells):
         start = at
@@ -828,11 +845,17 @@ def greatest(form):
 def opaque(name, widths, result, function):
     """A function of bit-vectors of which nothing is known but on numbers."""
     symbol = z3.Function(name, *(z3.BitVecSort(w) for w in (*widths, result)))
+    operands_of = z3.Ast * len(widths)
 
     def apply(*operands):
         if all(map(is_int, operands)):
             return function(*operands)
-        applied = symbol(*(term(v, w) for v, w in zip(operands, widths)))
-        APPLIED[keep(applied)] = applied
+        terms = [term(v, w) for v, w in zip(operands, widths)]
+        key = name, *map(ident, terms)
+        applied = APPLICATIONS.get(key)
+        if applied is None:
+            applied = APPLICATIONS[key] = one(z3.BitVecRef(z3.Z3_mk_app(
+                CONTEXT.ref(), symbol.ast, len(terms), operands_of(*[v.as_ast() for v in terms])), CONTEXT))
+            APPLIED[ident(applied)] = applied
         return applied
     return apply

@@ -23,6 +23,8 @@ for name in GENERAL:
             REGISTERS[short + "l"] = name, 0, 8
 SIZES = {"BYTE": 1, "WORD": 2, "DWORD": 4, "QWORD": 8, "XMMWORD": 16, "YMMWORD": 32, "ZMMWORD": 64}
 MEMORY = re.compile(r"(?:(\w+) (PTR|BCST) )?(?:[cdes]s:)?\[(.*)\]$")  # fs and gs have bases
+# The ABI's place of the stack protector's guard: 8 bytes that no function changes.
+GUARD, GUARD_AT = "QWORD PTR fs:0x28", 0x7fffff000000
 TERM = re.compile(r"([+-]?)(?:(\w+)\*([1248])|(0x[0-9a-f]+|\d+)|([a-z]\w+))")
 
 
@@ -50,6 +52,8 @@ class Operand:
             self.width = {"x": 128, "y": 256, "z": 512}[text[0]]
         elif re.fullmatch(r"k[0-7]", text):
             self.kind, self.register, self.width = "mask", text, 64
+        elif text == GUARD:
+            self.kind, self.width, self.parts, self.offset, self.places = "memory", 64, [], GUARD_AT, None
         elif memory:
             self.kind = "memory"
             self.width = 8 * SIZES[memory[1]] if memory[1] else None

@@ -28,6 +28,33 @@ def is_of_one(operands):
     return all(o.kind == "vector" for o in operands) and len({o.register for o in operands}) == 1
 
 
+def is_of_junk(m, i, vex):
+    """Whether an instruction computes from bytes of `junk`, and else from numbers: its result is taken for
+    anything."""
+    if i.operands[0].mask or i.operands[0].kind != "vector":
+        return False
+    sources = i.operands[vex:]
+    texts = [o.text for o in sources if o.kind != "immediate"]
+    if len(texts) > 1 and len(set(texts)) == 1:
+        return False  # 0 or ones, whatever there was
+    found = False
+    for operand in sources:
+        for cell in m.vectors[operand.register][:operand.width // 8] if operand.kind == "vector" else ():
+            if isinstance(cell, tuple):
+                if cell[0].get_id() not in m.junk:
+                    return False
+                found = True
+        if operand.kind not in ("vector", "immediate") and not is_constant(m, operand):
+            return False
+    return found
+
+
+def is_constant(m, operand):
+    """Whether an operand is memory of numbers."""
+    return operand.kind == "memory" and operand.width is not None and all(
+        isinstance(cell, int) for cell in m.load(m.address(operand), operand.width // 8))
+
+
 def execute(m, i):
     name = i.name
     if name in SCALAR:
@@ -41,8 +68,9 @@ def execute(m, i):
         if plain not in moves.SCATTERS and any(o.kind == "memory" and o.places for o in i.operands):
             raise Refused("an operand with a place per lane")
         check_alignment(m, i, plain, vex)
-        if m.scouting and plain not in moves.NAMES and i.operands[0].kind in ("vector", "mask") and not (
-                CLEARS.match(plain) and is_of_one(i.operands[-2:])):
+        if plain not in moves.NAMES and i.operands[0].kind in ("vector", "mask") and (
+                m.scouting and not (CLEARS.match(plain) and is_of_one(i.operands[-2:]))
+                or m.junk is not None and is_of_junk(m, i, vex)):
             return m.leave_unknown(i.operands[0], vex)  # data, which decides nothing
         return VECTOR[plain](m, i, vex)
     raise Refused(f"unknown instruction '{name}'")

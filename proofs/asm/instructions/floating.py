@@ -5,7 +5,7 @@ import terms as t
 from machine import Refused
 
 from .flags import Flags
-from .vectors import VECTOR, lanewise, put, size_of, vector
+from .vectors import VECTOR, each, lanewise, put, size_of, sources, vector
 
 
 def first_source(m, i):
@@ -55,6 +55,42 @@ def convert_one(m, i, vex):
     one_lane(m, i, vex, function(value), 96 - width)
 
 
+@vector("cvttsd2si")
+def integer_part(m, i, vex):
+    if i.operands[0].width != 32:
+        raise Refused("an integer of another width")
+    m.write(i.operands[0], floats.TRUNCATE(t.from_cells(m.cells(i.operands[1], 8)[:8])))
+
+
+# Which operands are multiplied and which is added, of three.
+ORDERS = {"132": (0, 2, 1), "213": (1, 0, 2), "231": (1, 2, 0)}
+
+
+@vector(*(f"f{n}madd{order}{p}d" for n in ("", "n") for order in ORDERS for p in "sp"))
+def fused(m, i, vex):
+    function = floats.MINUS_PRODUCT if "nmadd" in i.name else floats.PLUS_PRODUCT
+    size = 8 if i.name.endswith("sd") else size_of(i)
+    lanes = [[t.from_cells(m.cells(o, 8)[:8])] if size == 8 else m.lanes(o, size, 8) for o in i.operands]
+    results = each(function, *(lanes[k] for k in ORDERS[i.name[-5:-2]]))
+    if size == 8:
+        return m.write_vector(i.operands[0], t.to_cells(results[0], 64) + m.cells(
+            i.operands[0], 16)[8:], vex)
+    put(m, i, results, 8, vex)
+
+
+@vector("cmpltpd")
+def less(m, i, vex):
+    a, b = sources(i, vex)
+    size = max(o.width for o in (a, b) if o.kind == "vector") // 8
+    found = each(floats.LESS, m.lanes(a, size, 8), m.lanes(b, size, 8))
+    if i.operands[0].kind == "mask":
+        if i.operands[0].mask:
+            raise Refused("a comparison of some lanes")
+        bits = t.concat([(bit, 1) for bit in reversed(found)])
+        return m.write(i.operands[0], t.zero_extend(bits, len(found), 64))
+    put(m, i, [t.choose(floats.is_so(bit), t.mask(64), 0, 64) for bit in found], 8, vex)
+
+
 @vector("sqrtss", "sqrtsd")
 def root_of_one(m, i, vex):
     width = 32 if i.name.endswith("ss") else 64
@@ -81,5 +117,5 @@ def convert(m, i, vex):
     function, source, result = CONVERSIONS[i.name[1:] if vex else i.name]
     count = size_of(i) // max(source, result)
     lanes = m.lanes(i.operands[1], count * source, source)
-    lanes = [function(v) for v in lanes]
+    lanes = each(function, lanes)
     put(m, i, lanes + [0] * (16 // result - count), result, vex)

@@ -5,7 +5,7 @@ import re
 import terms as t
 from machine import Refused
 
-from .vectors import VECTOR, put, size_of, sources, vector
+from .vectors import VECTOR, each, put, size_of, sources, vector
 
 
 BYTES = {"b": 1, "w": 2, "d": 4, "q": 8}
@@ -350,23 +350,34 @@ def narrow(m, i, vex):
     m.write_vector(i.operands[0], cells, vex, BYTES[b])
 
 
+def saturated(x, width, half, signed=True):
+    """A number of `half` bits, signed or not, the nearest to a signed one of `width`."""
+    low, high = (-(1 << half - 1) & t.mask(width), (1 << half - 1) - 1) if signed else (0, t.mask(half))
+    x = t.choose(t.compare("slt", x, low, width), low, x, width)
+    x = t.choose(t.compare("slt", high, x, width), high, x, width)
+    return t.extract(x, 0, half)
+
+
+@vector("pmovsdw")
+def narrow_signed(m, i, vex):
+    lanes = m.lanes(i.operands[1], i.operands[1].width // 8, 4)
+    cells = [c for x in each(lambda x: saturated(x, 32, 16), lanes) for c in t.to_cells(x, 16)]
+    if i.operands[0].kind == "vector":
+        cells += [0] * (16 - len(cells))
+    m.write_vector(i.operands[0], cells, vex, 2)
+
+
 @vector("packuswb", "packusdw", "packsswb", "packssdw")
 def pack(m, i, vex):
     element = 2 if i.name.endswith("wb") else 4
     a, b = sources(i, vex)
     size, out = size_of(i), []
     lanes = [m.lanes(o, size, element) for o in (a, b)]
-    half = 4 * element
-    low, high = (0, (1 << half) - 1) if "us" in i.name else (-(1 << half - 1), (1 << half - 1) - 1)
-    width = 8 * element
-
-    def saturate(x):
-        x = t.choose(t.compare("slt", x, low & t.mask(width), width), low & t.mask(width), x, width)
-        x = t.choose(t.compare("slt", high, x, width), high, x, width)
-        return t.extract(x, 0, half)
+    narrowed = [each(lambda x: saturated(x, 8 * element, 4 * element, "us" not in i.name), own)
+                for own in lanes]
     for lane in range(size // 16):
-        for source in lanes:
-            out += [saturate(x) for x in source[lane * 16 // element:(lane + 1) * 16 // element]]
+        for source in narrowed:
+            out += source[lane * 16 // element:(lane + 1) * 16 // element]
     put(m, i, out, element // 2, vex)
 
 
@@ -423,4 +434,4 @@ def scatter(m, i, vex):
 
 # Of instructions that move what there is, and compute nothing.
 NAMES = frozenset(name for name in frozenset(VECTOR) - OTHERS
-                  if not re.match("pack|pmov[sz]x|pmov[qdw][dwb]", name))
+                  if not re.match("pack|pmov[sz]x|pmovs?[qdw][dwb]", name))

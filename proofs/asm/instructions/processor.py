@@ -10,7 +10,7 @@ the state of x87 and MMX: those that do are unknown.
 import terms as t
 from machine import Machine, Refused
 
-from .decoding import GENERAL, REGISTERS, Instruction
+from .decoding import GENERAL, GUARD_AT, REGISTERS, Instruction
 from .execution import execute
 from .flags import NO_FLAGS
 
@@ -124,7 +124,9 @@ class X86(Machine):
                 self.store(t.add(where, i, 64), cells[i:i + element])
 
     def load_lanes(self, where, size, element, mask):
-        """Lanes that the mask leaves out are not read."""
+        """Lanes that the mask leaves out are not read; if it depends on data, all must be there."""
+        if not all(t.is_int(self.mask_bit(mask, lane)) for lane in range(size // element)):
+            return self.load(where, size)
         cells = []
         for lane in range(size // element):
             cells += (self.load(t.add(where, lane * element, 64), element)
@@ -143,6 +145,11 @@ class X86(Machine):
         return bit
 
     # --- control -------------------------------------------------------------------------------
+
+    def enter(self, symbol, arguments):
+        entered = super().enter(symbol, arguments)
+        self.memory.update(enumerate(t.to_cells(self.unknown("guard", 64), 64), GUARD_AT))
+        return entered
 
     def return_to(self, back):
         self.push(back)

@@ -1,5 +1,7 @@
 """Instructions on general registers and on mask registers."""
 
+import z3
+
 import terms as t
 from arithmetic import product
 from machine import Refused, simplified
@@ -266,6 +268,12 @@ def div(m, i):
     width = i.operands[0].width
     divisor, low, high = (m.read(i.operands[0]), t.extract(m.general["rax"], 0, width),
                           t.extract(m.general["rdx"], 0, width))
+    if t.is_int(divisor) and divisor and high == 0 and not t.is_int(low) and m.is_public and m.is_public(low):
+        for name, function in (("rax", z3.UDiv), ("rdx", z3.URem)):
+            found = function(low, z3.BitVecVal(divisor, width))
+            m.general[name] = t.zero_extend(found, width, 64)
+        m.flags = NO_FLAGS
+        return
     if not all(map(t.is_int, (divisor, low, high))):
         raise Refused("a division depends on data")
     if width < 32 or high >= divisor:

@@ -1,5 +1,7 @@
 """Instructions that compute in the lanes of vectors of integers."""
 
+import operator
+
 import terms as t
 from arithmetic import conjunction, conjunction_of_not, disjunction, exclusive, product
 from machine import Refused
@@ -26,6 +28,18 @@ def sources(i, vex):
     return i.operands[-2:] if vex or len(i.operands) == 3 else i.operands[:2]
 
 
+def each(function, *lanes):
+    """The function of every lane; where a lane has what the one before it has, its result too."""
+    results, before = [], None
+    for operands in zip(*lanes):
+        if before is None or not all(map(operator.is_, operands, before)):
+            results.append(function(*operands))
+        else:
+            results.append(results[-1])
+        before = operands
+    return results
+
+
 def put(m, i, lanes, element, vex):
     cells = [cell for lane in lanes for cell in t.to_cells(lane, 8 * element)]
     m.write_vector(i.operands[0], cells, vex, element)
@@ -41,10 +55,21 @@ def lanewise(element, function, *names):
         size = size_of(i)
         if a.text == b.text and names[0] in ("pxor", "psubd", "psubb"):
             return put(m, i, [0] * (size // element), element, vex)
-        lanes = zip(m.lanes(a, size, element), m.lanes(b, size, element))
-        put(m, i, [function(m, x, y, 8 * element) for x, y in lanes], element, vex)
+        apply = function if m.junk is None else but_for_junk(function)
+        put(m, i, each(lambda x, y: apply(m, x, y, 8 * element), m.lanes(a, size, element),
+                       m.lanes(b, size, element)), element, vex)
     for name in names:
         VECTOR[name] = run
+
+
+def but_for_junk(function):
+    """The same where of junk anything comes."""
+    def run(m, a, b, width):
+        operands = [v for v in (a, b) if not t.is_int(v)]
+        if operands and all(m.is_junk(v) for v in operands):
+            return m.unknown("junk", width)
+        return function(m, a, b, width)
+    return run
 
 
 def compare_lanes(m, i, relation, negated, element):
@@ -122,6 +147,9 @@ for suffix, bytes_ in (("ps", 4), ("pd", 8)):
     lanewise(bytes_, conjunction, "and" + suffix)
     lanewise(bytes_, disjunction, "or" + suffix)
     lanewise(bytes_, exclusive, "xor" + suffix)
+for letter, bytes_ in (("b", 1), ("w", 2)):
+    lanewise(bytes_, lambda m, a, b, w: t.choose(t.compare("ult", a, b, w), 0, t.sub(a, b, w), w),
+             "psubus" + letter)
 lanewise(8, lambda m, a, b, w: t.extract(
     product(m, t.extract(a, 0, 32), t.extract(b, 0, 32), 32, False), 0, 64), "pmuludq")
 lanewise(8, lambda m, a, b, w: t.extract(
@@ -206,7 +234,7 @@ def shifts():
                 count = m.count(t.from_cells(m.cells(by, 16)[:8]))
                 if not t.is_int(count):
                     raise Refused("a shift count depends on data")
-            put(m, i, [function(x, count, 8 * element) for x in m.lanes(value, size, element)],
+            put(m, i, each(lambda x: function(x, count, 8 * element), m.lanes(value, size, element)),
                 element, vex)
         return shift_lanes
     for letter, element in (("w", 2), ("d", 4), ("q", 8)):

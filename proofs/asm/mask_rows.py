@@ -1,0 +1,78 @@
+"""The runs that prove the leaves of lattice masks (optimized/masks), and mutants that they must refuse."""
+
+import os
+
+import masks
+from mutants import Mutant, first_per
+
+COMPILERS = "g++",  # whose code is proved
+
+
+def rows():
+    """(backend, kernel, sizes, function(image, run)) of those that are due, as runs.runs gives them: everyday
+    the first of each kernel's."""
+    table = []
+
+    def add(backend, kernel, sizes, function, *arguments):
+        table.append((backend, kernel, sizes, lambda image, run: function(image, run, backend, *arguments)))
+    # Bytes of registers, and odd rests; a second plane.
+    for backend, registers in (("portable", 37), ("avx2", 37), ("avx512", 69)):
+        add(backend, "add_noise", f"n={registers} planes=1", masks.add_noise, registers, 1)
+        add(backend, "add_noise", "n=5 planes=2", masks.add_noise, 5, 2)
+    # A second group of lanes, in part.
+    for backend, lanes in masks.LANES.items():
+        add(backend, "transform_secret", f"d={lanes + 1}", masks.transform_secret, lanes + 1)
+        add(backend, "transform_small_matrix", f"rows={lanes + 1} d=1", masks.transform_matrix, lanes + 1, 1)
+    # Whole registers, and a part of one.
+    for backend, lanes in masks.LANES.items():
+        add(backend, "decode", f"count={lanes + 1}", masks.decode, lanes + 1)
+    if "SLIP_FULL" in os.environ:
+        return table
+    first = {}
+    for row in table:
+        first.setdefault(row[:2], row)
+    return list(first.values())
+
+
+# (backend, kernel, sizes, function that is changed, its instruction, what it becomes). Noise: a comparison
+# lost or with equals, another bit, a sign. Floats: a root of another node, a sign, a product that is not
+# fused, another order of operands, a comparison the other way round; a whole register for a part.
+NOISE = "add_noise_to_column"
+SECRET = "transform_secret_elements"
+MATRIX = "transform_small_rows"
+DECODE = "decode_all"
+MUTANTS = [
+    ("portable", "add_noise", "n=37 planes=1", NOISE, r"psubusb", "psubb"),
+    ("portable", "add_noise", "n=37 planes=1", NOISE, r"(psrlw .*,)0x2", r"\g<1>0x1"),
+    ("avx2", "add_noise", "n=37 planes=1", NOISE, r"vpaddb", "vpsubb"),
+    ("avx2", "add_noise", "n=37 planes=1", NOISE, r"vpsubusb", "vpsubb"),
+    ("avx512", "add_noise", "n=69 planes=1", NOISE, r"vpcmpltub", "vpcmpleub"),
+    ("avx512", "add_noise", "n=69 planes=1", NOISE, r"(vpsrlw .*,)0x2", r"\g<1>0x1"),
+    ("portable", "transform_secret", "d=3", SECRET, r"subpd", "addpd"),
+    ("portable", "transform_secret", "d=3", SECRET, r"mulsd", "addsd"),
+    ("avx2", "transform_secret", "d=5", SECRET, r"vfmadd132pd", "vfmadd213pd"),
+    ("avx2", "transform_secret", "d=5", SECRET, r"vfnmadd231pd", "vfmadd231pd"),
+    ("avx512", "transform_secret", "d=9", SECRET, r"vfnmadd132pd (zmm\d+),(zmm\d+),(\S+)",
+     r"vmulpd \1,\1,\3; vsubpd \1,\2,\1"),
+    ("avx512", "transform_secret", "d=9", SECRET, r"vbroadcastsd (zmm\d+),QWORD PTR \[(\w+)\]",
+     r"vbroadcastsd \1,QWORD PTR [\2+0x8]"),
+    ("portable", "transform_small_matrix", "rows=3 d=1", MATRIX, r"addpd", "subpd"),
+    ("portable", "transform_small_matrix", "rows=3 d=1", MATRIX, r"mulsd", "addsd"),
+    ("avx2", "transform_small_matrix", "rows=5 d=1", MATRIX, r"vfnmadd132pd", "vfmadd132pd"),
+    ("avx2", "transform_small_matrix", "rows=5 d=1", MATRIX, r"vmulsd", "vaddsd"),
+    ("avx512", "transform_small_matrix", "rows=9 d=1", MATRIX, r"vfmadd231pd", "vfmadd213pd"),
+    ("avx512", "transform_small_matrix", "rows=9 d=1", MATRIX, r"vsubpd", "vaddpd"),
+    ("portable", "decode", "count=3", DECODE, "subpd", "addpd"),
+    ("portable", "decode", "count=3", DECODE, r"cmpltpd +(xmm\d+),(xmm\d+)",
+     r"cmpltpd \2,\1; movapd \1,\2"),
+    ("avx2", "decode", "count=5", DECODE, r"vaddpd", "vsubpd"),
+    ("avx2", "decode", "count=5", DECODE, r"cmova( +\w+,\w+)", r"mov\1"),
+    ("avx512", "decode", "count=9", DECODE, r"vcmpltpd (k\d),(zmm\d+),(zmm\d+)", r"vcmpltpd \1,\3,\2"),
+    ("avx512", "decode", "count=9", DECODE, r"vmulpd", "vaddpd"),
+]
+
+
+def mutants():
+    """With SLIP_FULL all; everyday one of each kernel."""
+    return first_per(lambda mutant: mutant.kernel, [
+        Mutant(*row, f"with '{row[4]}' changed") for row in MUTANTS])
