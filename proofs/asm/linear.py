@@ -381,13 +381,20 @@ def inner_of_rows(image, run, backend):
     explorer.call(f"{SPACE}{backend}::low_rank_inner", [right, k, n, q_at, z_at])
 
 
+def packed_right(run, backend, k, n):
+    """(the layout that the backend's pack_right leaves, its size, B's entries)"""
+    b_at, b = run.array("b", k * n, 16, *factor(2047))
+    run.machine.call(f"{SPACE}{backend}::right_bytes", [k, n])
+    size = run.machine.returned()
+    right = run.room(size, 64)
+    run.machine.call(f"{SPACE}{backend}::pack_right", [b_at, k, n, right])
+    return right, size, b
+
+
 def low_rank_inner(image, run, backend, k, n):
     """The layout that pack_right leaves is the kernel's own, so both are run."""
     run.sum_products()
-    b_at, b = run.array("b", k * n, 16, *factor(2047))
-    run.machine.call(f"{SPACE}{backend}::right_bytes", [k, n])
-    right = run.room(run.machine.returned(), 64)
-    run.machine.call(f"{SPACE}{backend}::pack_right", [b_at, k, n, right])
+    right, _, b = packed_right(run, backend, k, n)
     q_at, q = run.array("q", n, 16, *factor(32767))
     b, q = ([run.operands[v.get_id()][0] for v in elements] for elements in (b, q))
     z_at = run.room(8 * k, 8)

@@ -50,6 +50,7 @@ MUTANTS = [
     ("avx512", "low_rank_inner", "k=9 n=133", "multiply_8_rows", r"(vpsllw .*,)0x4", r"\g<1>0x3"),
     ("avx512", "low_rank_inner", "k=9 n=133", "multiply_8_rows", r"(vpternlogd .*,)0xf8",
      r"\g<1>0xf4"),
+    ("avx512", "pack_right", "k=9 n=133", "pack_right", r"(vpslld .*,)0x4", r"\g<1>0x3"),
     ("avx512", "low_rank_outer", "m=2 k=3, 4 limbs", "multiply_panel<4u>", r"(vpsraw .*,)0x4",
      r"\g<1>0x3"),
     ("avx512", "low_rank_outer", "m=2 k=3, 4 limbs", "low_rank_outer",

@@ -5,6 +5,7 @@ import os
 import re
 
 import encoding
+import factors
 import layouts
 import linear
 import residues
@@ -153,6 +154,8 @@ def add_factors(add):
     # A second group of rows, and a second pass.
     for c, n in ((9, 133), (1, 645), (9, 645)):
         add("avx512", "low_rank_inner", f"k={c} n={n}", linear.low_rank_inner, c, n)
+    for c, n in ((9, 133), (2, 128)):
+        add("avx512", "pack_right", f"k={c} n={n}", factors.right_of_slices, c, n)
     add("portable", "low_rank_outer", ANY, linear.outer_of_rows)
     for m, c, exponents in ((3, 3, (20, 0, 1)), (2, 9, (13, 7)), (21, 1, range(21))):
         add("portable", "pack_left", f"m={m} k={c}", linear.left_of_rows, m, c, exponents)
