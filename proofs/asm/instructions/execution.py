@@ -10,7 +10,6 @@ from .vectors import VECTOR
 
 ALIGNED = re.compile(r"mov(dqa(32|64)?|ap[sd]|nt(dqa?|p[sd]))$")
 UNALIGNED = {"movdqu", "movups", "movupd", "lddqu"}
-CLEARS = re.compile(r"pxor[dq]?$|xorp[sd]$")  # if it is of one register
 
 
 def check_alignment(m, i, plain, vex):
@@ -21,11 +20,6 @@ def check_alignment(m, i, plain, vex):
                                          and plain not in UNALIGNED):
             if not m.is_aligned(m.address(operand), operand.width // 8):
                 raise Refused("a misaligned address")
-
-
-def is_of_one(operands):
-    """Whether two operands are the same vector register."""
-    return all(o.kind == "vector" for o in operands) and len({o.register for o in operands}) == 1
 
 
 def is_of_junk(m, i, vex):
@@ -69,8 +63,7 @@ def execute(m, i):
             raise Refused("an operand with a place per lane")
         check_alignment(m, i, plain, vex)
         if plain not in moves.NAMES and i.operands[0].kind in ("vector", "mask") and (
-                m.scouting and not (CLEARS.match(plain) and is_of_one(i.operands[-2:]))
-                or m.junk is not None and is_of_junk(m, i, vex)):
+                m.scouting or m.junk is not None and is_of_junk(m, i, vex)):
             return m.leave_unknown(i.operands[0], vex)  # data, which decides nothing
         return VECTOR[plain](m, i, vex)
     raise Refused(f"unknown instruction '{name}'")
