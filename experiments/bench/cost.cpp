@@ -1,5 +1,6 @@
 #include "experiments/bench/cost.hpp"
 
+#include <set>
 #include <utility>
 
 #include "optimized/artifact/layout.hpp"
@@ -8,6 +9,8 @@
 #include "optimized/graph/transformer.hpp"
 #include "optimized/protocol/frames.hpp"
 #include "optimized/protocol/lattice_stock.hpp"
+#include "optimized/split/hint.hpp"
+#include "optimized/split/shards.hpp"
 
 namespace slip::bench {
 
@@ -118,10 +121,36 @@ TokenCost cost_of_token(const base::ModelConfig& config, std::size_t rank, std::
         // A hidden matrix is residues, of as many planes as the message; another one is bytes.
         cost.davids_bytes += shape.set->hides_weights ? planes * matrix : matrix;
         cost.davids_products += planes * columns * matrix;
+        cost.hints += splitting::hint_row_bytes(*shape.set) * shape.groups[g].product().rows;
     }
     cost.multiplications = of_token(shape);
     cost.floats = float_multiplications(config, context);
     return cost;
+}
+
+std::vector<ShardCost> cost_of_shards(const base::ModelConfig& config, std::string_view set,
+                                      std::size_t shards) {
+    const ScheduleShape shape = schedule_of(config, 0, set);
+    const std::size_t planes = shape.set->planes, ell = shape.set->public_rows();
+    const std::size_t bytes = shape.set->hides_weights ? planes : 1;  // of an entry that is held
+    std::vector<base::GroupShape> groups;
+    for (const artifact::CharlieGroup& group : shape.groups) groups.push_back(group.shape());
+    std::vector<ShardCost> costs;
+    std::size_t g = 0;
+    for (const std::size_t count : splitting::groups_of_shards(groups, *shape.set, shards)) {
+        ShardCost& cost = costs.emplace_back();
+        cost.groups = count;
+        std::set<std::size_t> widths;
+        for (const std::size_t end = g + count; g < end; ++g) {
+            const base::ProductShape product = groups[g].product();
+            cost.held += bytes * product.rows * product.n;
+            if (widths.insert(product.n).second) cost.held += bytes * ell * product.n;
+            cost.rounds += 1;
+            cost.bytes_up += protocol::wire::columns_frame_bytes(planes * product.n);
+            cost.bytes_down += protocol::wire::columns_frame_bytes(planes * (product.rows + ell));
+        }
+    }
+    return costs;
 }
 
 double epsilon_online(const Multiplications& count) {

@@ -52,6 +52,7 @@ struct TokenCost {
     std::uint64_t bytes_down = 0;       // from him, likewise
     std::uint64_t davids_bytes = 0;     // of matrices that he reads, whatever the columns
     std::uint64_t davids_products = 0;  // of two bytes
+    std::uint64_t hints = 0;            // bytes on Charlie's disk, whatever the tokens
     Multiplications multiplications;    // the others'; without floats
     std::uint64_t floats = 0;           // Charlie's, of MODEL-5
 };
@@ -60,6 +61,19 @@ struct TokenCost {
 /// `rank`.
 TokenCost cost_of_token(const base::ModelConfig& config, std::size_t rank, std::string_view set,
                         std::size_t context);
+
+/// MODEL-22: what a decoded token of one sequence costs the David of a shard, and what he holds.
+struct ShardCost {
+    std::size_t groups = 0;
+    std::uint64_t held = 0;    // bytes of his matrices: W_D, or A and a U per width
+    std::uint64_t rounds = 0;  // and as TokenCost has them
+    std::uint64_t bytes_up = 0;
+    std::uint64_t bytes_down = 0;
+};
+
+/// Of each of `shards` shards of a model that was split in this set.
+std::vector<ShardCost> cost_of_shards(const base::ModelConfig& config, std::string_view set,
+                                      std::size_t shards);
 
 /// DEF-6: Charlie's multiplications over the model's linear ones.
 double epsilon_online(const Multiplications& count);

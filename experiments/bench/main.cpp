@@ -34,7 +34,7 @@ constexpr const char* usage =
     "       slip-bench context --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench serve --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
     "       slip-bench cost --artifact OUT [--json]\n"
-    "       slip-bench shapes [--json]\n"
+    "       slip-bench shapes [--shards N] [--json]\n"
     "       slip-bench round --artifact OUT --david HOST:PORT --tls TLS/charlie [--json]\n"
     "       slip-bench kernels [--json] [--plot FILE.svg]\n\n"
     "report: decode, masks, hidden, guesses, context, cost and kernels in one run, with what "
@@ -88,6 +88,8 @@ po::options_description flags() {
         "most 16")("repetitions", po::value<unsigned>()->value_name("R"),
                    "default 7, for serve 5, for round 200")(
         "json", "print one JSON object instead of a table")(
+        "shards", po::value<std::size_t>()->value_name("N"),
+        "shapes: also what the David of the largest of N shards has")(
         "plot", po::value<std::string>()->value_name("FILE.svg"), "draw the figures")(
         "help", "show this help");
     return description;
@@ -263,6 +265,15 @@ int all_figures(const po::variables_map& values) {
     return 0;
 }
 
+nlohmann::ordered_json largest_of(const std::vector<ShardCost>& shards) {
+    const ShardCost& largest = *std::ranges::max_element(shards, {}, &ShardCost::held);
+    return {{"groups", largest.groups},
+            {"held", largest.held},
+            {"rounds", largest.rounds},
+            {"bytes_up", largest.bytes_up},
+            {"bytes_down", largest.bytes_down}};
+}
+
 /// In the sets with lattice masks.
 int shapes(const po::variables_map& values) {
     constexpr std::size_t rank = 16, context = 512;
@@ -278,10 +289,15 @@ int shapes(const po::variables_map& values) {
                            {"bytes_down", token.bytes_down},
                            {"davids_bytes", token.davids_bytes},
                            {"davids_products", token.davids_products},
+                           {"hints", token.hints},
                            {"linear", token.multiplications.linear},
                            {"online", token.multiplications.online},
                            {"ahead", token.multiplications.offline},
                            {"floats", token.floats}});
+            if (values.count("shards") != 0) {
+                all.back()["largest_shard"] =
+                    largest_of(cost_of_shards(config, set, values["shards"].as<std::size_t>()));
+            }
         }
     }
     if (values.count("json") != 0) {
@@ -307,6 +323,17 @@ int shapes(const po::variables_map& values) {
             std::printf(" %*.2f", width, row[name].get<double>() / 1e6);
         }
         std::printf("\n");
+    }
+    if (values.count("shards") == 0) return 0;
+    std::printf("the largest of %zu shards; millions\n%-10s %-13s %6s %8s %8s %12s\n",
+                values["shards"].as<std::size_t>(), "shape", "set", "rounds", "bytes up", "down",
+                "David holds");
+    for (const auto& row : all) {
+        const auto& shard = row["largest_shard"];
+        std::printf("%-10s %-13s %6d %8.2f %8.2f %12.2f\n", row["shape"].get<std::string>().c_str(),
+                    row["set"].get<std::string>().c_str(), shard["rounds"].get<int>(),
+                    shard["bytes_up"].get<double>() / 1e6, shard["bytes_down"].get<double>() / 1e6,
+                    shard["held"].get<double>() / 1e6);
     }
     return 0;
 }

@@ -4,6 +4,7 @@
 
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/base/error.hpp"
+#include "optimized/base/hidden_widths.hpp"
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/import/cnn_json.hpp"
 #include "optimized/import/idx.hpp"
@@ -102,9 +103,11 @@ void check_description(std::string_view text) {
     const CharlieDescription description = parse_charlie_description(text, "plan.json");
     expect(!description.groups.empty(), "a description without a group");
     for (const CharlieGroup& group : description.groups) {
-        expect(is_activation_norm(group.activation_norm),
-               "ENC-3: an activation norm is out of range");
         expect(is_extent(group.n) && !group.members.empty(), "PARAM-3: a group");
+        expect(description.set->hides_weights
+                   ? group.activation_norm == base::hidden_width(group.n).norm
+                   : is_activation_norm(group.activation_norm),
+               "ENC-3, HIDE-2: an activation norm is out of range");
         check_convolution(group.product(0));
         for (const CharlieMember& member : group.members) {
             const MemberShape& shape = member.shape;
@@ -114,6 +117,12 @@ void check_description(std::string_view text) {
             expect(member.rank <= std::min(shape.m, group.n), "a rank is beyond its matrix");
         }
     }
+    std::size_t groups = 0;
+    for (const Shard& shard : description.shards) {
+        expect(shard.groups > 0, "a shard without a group");
+        groups += shard.groups;
+    }
+    expect(groups == description.groups.size(), "MODEL-22: the shards have other groups");
 }
 
 Bytes input_of(char kind, std::string_view file) {
@@ -154,6 +163,14 @@ std::vector<Bytes> seeds() {
  "rank": 2, "first_row": 4, "tensor_rows": 12}, {"tensor": "b", "layer_type": "k", "block": 0,
  "m": 8, "rank": 0}]}, {"n": 1, "activation_norm": 1024, "members": [{"tensor": "h",
  "layer_type": "lm_head", "block": null, "m": 3, "rank": 0}]}]})"),
+            input_of('p', R"({"format": "slip-charlie", "version": 3, "set": "hidden",
+ "attention": "fused", "david_sha256":
+ "30e1867424e66e8b6d159246db94e3486778136f7e386ff5f001859d6b8484ab", "shards": [{"groups": 1, "sha256":
+ "6e340b9cffb37a989ca544e6bb780a2c78901d3fb33738768511a30617afa01d"}, {"groups": 1, "sha256":
+ "4bf5122f344554c53bde2ebb8cd2b7e3d1600ad631c385a5d7cce23c7785459a"}], "groups": [{"n": 4,
+ "activation_norm": 2417, "members": [{"tensor": "a", "layer_type": "q", "block": 0, "m": 4}]},
+ {"n": 4, "activation_norm": 2417, "members": [{"tensor": "h", "layer_type": "lm_head",
+ "block": null, "m": 3}]}]})"),
             input_of('p', R"({"format": "slip-charlie", "version": 3, "set": "paper",
  "attention": "fused", "strategy": "rcs", "seed":
  "000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f", "t": 16, "plan": [],

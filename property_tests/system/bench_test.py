@@ -76,8 +76,9 @@ def charlies_share(hidden, keys, inner, blocks, vocabulary, heads, key_heads, wi
 def messages_of_a_token(hides, hidden, keys, inner, blocks, vocabulary):
     """Counts of slip-bench shapes, of these dimensions."""
     planes, public, widest = (6, 2304, 6144) if hides else (5, 0, inner)
-    counts = dict.fromkeys(["rounds", "bytes_up", "bytes_down", "davids_bytes", "davids_products",
+    counts = dict.fromkeys(["rounds", "bytes_up", "bytes_down", "davids_bytes", "davids_products", "hints",
                             "linear"], 0)
+    hints = 9 * 256 // 2 * 11 if hides else 8 * 256 * 5  # of a row
     for n, m, count in [(hidden, hidden + 2 * keys, blocks), (hidden, hidden, blocks),
                         (hidden, 2 * inner, blocks), (inner, hidden, blocks), (hidden, vocabulary, 1)]:
         parts = -(-n // widest)
@@ -85,7 +86,8 @@ def messages_of_a_token(hides, hidden, keys, inner, blocks, vocabulary):
         for name, value in [("rounds", parts), ("bytes_up", parts * FRAME + planes * n),
                             ("bytes_down", parts * (FRAME + planes * (m + public))),
                             ("davids_bytes", matrix * (planes if hides else 1)),
-                            ("davids_products", matrix * planes), ("linear", m * n)]:
+                            ("davids_products", matrix * planes), ("hints", parts * m * hints),
+                            ("linear", m * n)]:
             counts[name] += count * value
     return counts
 
@@ -240,6 +242,22 @@ class LatticeBench(Bench):
         self.assertIn(run("slip-bench", "shapes").stdout, page)
         self.assertEqual(predicted(rows, page),
                          re.findall(r"^\| (?:tinyllama|llama2).*$", page, re.MULTILINE))
+
+    def test_MODEL_22_what_the_largest_of_eight_shards_takes(self):
+        """Of 32 and of 80 blocks it has as many as the others, and the head."""
+        asked = ["shapes", "--shards", 8]
+        for row in json.loads(run("slip-bench", *asked, "--json").stdout)[2:]:
+            hides = row["set"] == "hidden"
+            hidden, keys, inner, blocks, vocabulary = SHAPES[row["shape"].removeprefix("llama2-")][:5]
+            by_hand = messages_of_a_token(hides, hidden, keys, inner, blocks // 8, vocabulary)
+            parts = {n: -(-n // 6144) for n in (hidden, inner)}
+            widths = {width for n in parts for width in (n // parts[n], -(-n // parts[n]))}
+            by_hand["held"] = 6 * (by_hand["linear"] + 2304 * sum(widths)) if hides else by_hand["linear"]
+            shard = row["largest_shard"]
+            self.assertEqual({name: shard[name] for name in ("rounds", "bytes_up", "bytes_down", "held")},
+                             {name: by_hand[name] for name in ("rounds", "bytes_up", "bytes_down", "held")})
+        page = (ROOT / "docs/cost.md").read_text()
+        self.assertIn(run("slip-bench", *asked).stdout.split("the largest of")[1], page)
 
     def test_every_figure_of_masks_is_there(self):
         report, figures = self.bench("masks", "--artifact", self.artifact, "--model",
