@@ -132,6 +132,7 @@ ordered_json describe_group(const GroupShape& group, std::int32_t activation_nor
 
 layout::Sha256 digest_of_half(const std::vector<artifact::Shard>& shards) {
     std::vector<layout::Sha256> digests;
+    digests.reserve(shards.size());
     for (const artifact::Shard& shard : shards) digests.push_back(shard.digest);
     return layout::digest_of_half(digests);
 }

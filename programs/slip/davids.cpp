@@ -147,6 +147,7 @@ ShardDavids::ShardDavids(const Options& options, const TimeLimits& limits) {
 
 std::vector<Connect> ShardDavids::connects() const {
     std::vector<Connect> connects;
+    connects.reserve(shards_.size());
     for (const auto& davids : shards_) {
         connects.emplace_back([davids] { return davids->connect(); });
     }
@@ -163,6 +164,7 @@ std::vector<Davids::Known> ShardDavids::known() const {
 
 std::vector<Address> ShardDavids::current() const {
     std::vector<Address> all;
+    all.reserve(shards_.size());
     for (const auto& davids : shards_) all.push_back(davids->current());
     return all;
 }
