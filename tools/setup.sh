@@ -13,6 +13,7 @@ experiment_packages="libtorch-dev libopenblas0-pthread"
 full_packages="chromium chromium-driver python3-selenium prometheus debhelper lintian"
 # What 'slip bench kernels' compares with; it is built without those that are not there.
 peer_packages="libopenblas-dev fflas-ffpack libntl-dev libflint-dev libdnnl-dev libeigen3-dev"
+# What compiles for sanitizers and fuzzers, in three fifths of the time that g++ takes, and clang-tidy.
 clang_packages="clang-19 libclang-rt-19-dev clang-tidy-19"
 
 say() { printf '\n== %s\n' "$*"; }

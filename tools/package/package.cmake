@@ -22,7 +22,10 @@ set(exports ${CMAKE_CURRENT_LIST_DIR}/slip.map)
 target_link_libraries(slip_shared
   PRIVATE slip_options ${needed} ${SENTENCEPIECE_LIBRARY} ${PCRE2_LIBRARY}
     ${UTF8PROC_LIBRARY})
-target_link_options(slip_shared PRIVATE LINKER:--version-script=${exports} LINKER:--no-undefined)
+target_link_options(slip_shared PRIVATE LINKER:--version-script=${exports})
+if(NOT SLIP_SANITIZE)  # clang leaves the sanitizer's own functions to the program
+  target_link_options(slip_shared PRIVATE LINKER:--no-undefined)
+endif()
 # Before 1.0 every minor version may change the ABI.
 set_target_properties(slip_shared PROPERTIES LINK_DEPENDS ${exports} EXPORT_NAME shared
   VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})

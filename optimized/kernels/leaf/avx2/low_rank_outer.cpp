@@ -106,6 +106,7 @@ void add_pass(const std::int16_t* a, const std::uint8_t* exponents, std::size_t 
 template <unsigned Limbs>
 void outer_product(const std::uint8_t* left, std::size_t m, std::size_t k, const std::int64_t* z,
                    const std::int64_t* y_david, std::int64_t* y) {
+    if (m == 0) return;  // then nothing is behind left, and it may be null
     for (std::size_t i = 0; i < m; ++i) {
         y[i] = static_cast<std::int64_t>(static_cast<std::uint64_t>(y_david[i])
                                          << base::parameters::residual_shift);

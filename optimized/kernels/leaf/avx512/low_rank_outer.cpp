@@ -110,7 +110,7 @@ template <unsigned Limbs>
                 if (column == 0) {
                     before = _mm512_slli_epi64(before, base::parameters::residual_shift);
                 }
-                const __m512i product = recombine<Limbs>(sums + i - first, exponents + i);
+                const __m512i product = recombine<Limbs>(sums + (i - first), exponents + i);
                 _mm512_mask_storeu_epi64(y + i, lanes, _mm512_add_epi64(before, product));
             }
         }
