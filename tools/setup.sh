@@ -6,7 +6,7 @@ build_packages="g++ cmake ninja-build libboost-dev libboost-program-options-dev 
   python3"
 test_packages="libgtest-dev librapidcheck-dev clang-format flake8 shellcheck openssl curl g++-aarch64-linux-gnu qemu-user
   coq libcoq-mathcomp-ssreflect libcoq-mathcomp-algebra ocaml-nox
-  python3-z3 python3-setuptools python3-wheel pkgconf valgrind doxygen git haproxy"
+  python3-z3 python3-setuptools python3-wheel pkgconf valgrind doxygen git haproxy pandoc"
 # What trains the attackers of experiments/safety.
 experiment_packages="libtorch-dev libopenblas0-pthread"
 # A browser, which opens the page of measurements; what reads alerts; what builds Debian packages.

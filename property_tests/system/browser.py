@@ -37,10 +37,15 @@ return [...document.querySelectorAll('svg.chart')].map(svg => {
           letters};
 });
 """
-# What is wider than the page, unless it can be scrolled by itself.
+# What is wider than the page, unless it stands in what can be scrolled by itself.
 WIDE = """
+function scrolled(each) {
+  for (let at = each.parentElement; at !== document.body && at; at = at.parentElement)
+    if (/auto|scroll/.test(getComputedStyle(at).overflowX)) return true;
+  return false;
+}
 return [...document.querySelectorAll('body *')].filter(each =>
-  each.getBoundingClientRect().right > document.documentElement.clientWidth + 1 && !each.closest('.scroll'))
+  each.getBoundingClientRect().right > document.documentElement.clientWidth + 1 && !scrolled(each))
   .map(each => each.tagName);
 """
 COLOURS = """
@@ -48,6 +53,39 @@ const rgb = text => text.match(/[0-9.]+/g).slice(0, 3).map(Number);
 const light = ([r, g, b]) => 0.2126 * r + 0.7152 * g + 0.0722 * b;
 const style = getComputedStyle(document.body);
 return [light(rgb(style.backgroundColor)), light(rgb(style.color))];
+"""
+
+# What is harder to read than WCAG 2 allows at level AA: the contrast of each text with what is drawn behind
+# it, 4.5 or, for large letters, 3. Says the element, its beginning and the contrast.
+CONTRAST = """
+function rgba(text) {
+  const all = text.match(/[0-9.]+/g).map(Number);
+  return [...all.slice(0, 3), all[3] ?? 1];
+}
+const part = v => (v /= 255) <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4;
+const light = ([r, g, b]) => 0.2126 * part(r) + 0.7152 * part(g) + 0.0722 * part(b);
+function behind(each) {
+  for (let at = each; at; at = at.parentElement) {
+    if (at instanceof SVGElement) continue;
+    const colour = rgba(getComputedStyle(at).backgroundColor);
+    if (colour[3] === 1) return colour;
+  }
+  return [255, 255, 255, 1];
+}
+const faults = new Map();
+const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+while (walker.nextNode()) {
+  const each = walker.currentNode.parentElement, text = walker.currentNode.textContent.trim();
+  if (!text || !each.getClientRects().length || each.closest('script, annotation')) continue;
+  const style = getComputedStyle(each), size = parseFloat(style.fontSize);
+  const ink = rgba(each instanceof SVGElement ? style.fill : style.color);
+  const [high, low] = [light(ink), light(behind(each))].sort((a, b) => b - a);
+  const found = (high + 0.05) / (low + 0.05);
+  const large = size >= 24 || size >= 18.66 && style.fontWeight >= 700;
+  if (found < (large ? 3 : 4.5))
+    faults.set(each.tagName + '.' + each.className, `${text.slice(0, 30)}: ${found.toFixed(2)}`);
+}
+return [...faults].map(([name, said]) => name + ' ' + said);
 """
 
 
@@ -82,17 +120,23 @@ def requests(driver):
             if event["method"] == "Network.requestWillBeSent"]
 
 
-def faults_of_text(driver, where, scheme, server=None):
-    """What is wrong with the page that is shown, charts aside. It may ask `server` alone, if any."""
+def faults_of_text(driver, where, scheme, server=None, folder=None):
+    """What is wrong with the page that is shown, charts aside. It may ask `server` alone, and for files of
+    `folder`, if any."""
     faults = [f"{where}: the console says {entry['message']}" for entry in driver.get_log("browser")]
     faults += [f"{where}: asks for {url}" for url in requests(driver)
                if url != driver.current_url and not url.startswith("data:")
-               and not (server and url.startswith(f"http://{server}/"))]
+               and not (server and url.startswith(f"http://{server}/"))
+               and not (folder and url.startswith(folder.as_uri() + "/"))]
     faults += [f"{where}: a {name} is wider than the page" for name in driver.execute_script(WIDE)]
     paper, ink = driver.execute_script(COLOURS)
     if abs(paper - ink) < 120 or (paper > ink) != (scheme == "light"):
         faults.append(f"{where}: text of lightness {ink:.0f} on {paper:.0f}")
     return faults
+
+
+def faults_of_contrast(driver, where):
+    return [f"{where}: too little contrast: {found}" for found in driver.execute_script(CONTRAST)]
 
 
 def faults_of_view(driver, where, scheme):

@@ -22,7 +22,13 @@ class Unknown(Exception):
 
 
 def definition(root, file, symbol):
-    """The lines of the definition of `symbol` in `file`, without their indentation."""
+    """The lines of the definition of `symbol` in `file`, without their indentation. Raises Unknown."""
+    lines, first, last = span(root, file, symbol)
+    return textwrap.dedent("\n".join(lines[first:last + 1]))
+
+
+def span(root, file, symbol):
+    """(all lines of `file`, the first and the last index of the definition of `symbol`). Raises Unknown."""
     path = root / file
     if not path.is_file():
         raise Unknown(f"{file} does not exist")
@@ -35,7 +41,7 @@ def definition(root, file, symbol):
     if which == "" and len(found) != 1 or which and not 1 <= int(which) <= len(found):
         raise Unknown(f"{file} has {len(found)} definitions of '{name}', not the one of '{symbol}'")
     first = found[int(which or 1) - 1]
-    return textwrap.dedent("\n".join(lines[first:end_of(lines, first) + 1]))
+    return lines, first, end_of(lines, first)
 
 
 def end_of(lines, first):

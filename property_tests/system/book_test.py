@@ -1,0 +1,190 @@
+"""The auditor's book: every link leads somewhere, every clause has its rooms, badges are borne out by what
+they cite, and headless Chromium can read it; wrong books are refused."""
+
+import re
+import shutil
+import subprocess
+import sys
+import time
+import unittest
+
+import browser
+from slip_system import ROOT, SystemTest
+
+sys.path.insert(0, str(ROOT / "tools"))
+
+from book import formulas, verify  # noqa: E402
+
+try:
+    from selenium.webdriver.common.keys import Keys
+except ImportError:
+    Keys = None
+
+PANDOC = shutil.which("pandoc")
+# One page of each kind, and those that are widest.
+PAGES = ["index.html", "clause/HIDE-2.html", "clause/MASK-3.html", "spec/hiding.html", "spec/errata.html",
+         "paper.html", "charts.html", "api.html", "report.html", "indexes.html", "index/symbols.html",
+         "search.html?q=mask", "docs/tour.html", "source/reference/masking.cpp.html"]
+
+
+def build(folder):
+    """The folder of a new book, and how many seconds of a processor it took."""
+    before = time.process_time()
+    done = subprocess.run([sys.executable, ROOT / "tools/book/build", "--out", folder / "book"],
+                          capture_output=True, text=True)
+    if done.returncode != 0:
+        raise AssertionError(done.stderr)
+    return folder / "book", time.process_time() - before
+
+
+@unittest.skipUnless(PANDOC, "not installed: pandoc")
+class Book(SystemTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.book, _ = build(cls.folder)
+        cls.pages = verify.load(cls.book)
+
+    def changed(self, address, old, new):
+        """The pages, with one change of one of them."""
+        page = self.pages[address]
+        self.assertTrue(re.search(old, page, re.DOTALL), f"{address}: no {old}")
+        return self.pages | {address: re.sub(old, new, page, count=1, flags=re.DOTALL)}
+
+    def refused(self, problems, said):
+        self.assertTrue(any(said in problem for problem in problems), f"{said} is not among {problems[:5]}")
+
+    def test_nothing_is_wrong(self):
+        self.assertEqual(verify.check(self.book, ROOT), [])
+
+    def test_broken_links_are_refused(self):
+        for address, old, new, said in [
+                ("clause/MASK-3.html", r'#L13"', '#L99999"', "no such place"),
+                ("index.html", r"docs/tour\.html", "docs/tours.html", "does not exist"),
+                ("paper.html", 'id="row-2"', 'id="row-1"', "twice")]:
+            pages = self.changed(address, old, new)
+            self.refused(verify.links(pages, {"style.css", "print.css"}), said)
+
+    def test_clauses_without_their_rooms_are_refused(self):
+        for name, said in [("text", "lacks the text"), ("reference", "no reference function"),
+                           ("tests", "no room"), ("proof", "no room"), ("vectors", "no vector")]:
+            pages = self.changed("clause/MASK-3.html", rf'<section id="{name}">.*?</section>', "")
+            self.refused(verify.rooms(pages, ROOT), said)
+        pages = self.changed("index.html", r'href="\./clause/MASK-3\.html"', "")
+        self.refused(verify.rooms(pages, ROOT), "no link")
+        for said in verify.sentences(verify.text_of_clause(ROOT, "MASK-3", "spec/masking.md")):
+            pages = self.changed("clause/MASK-3.html", said, "Never")
+            self.refused(verify.rooms(pages, ROOT), "lacks the text")
+        without = {address: page for address, page in self.pages.items() if address != "clause/MASK-3.html"}
+        self.refused(verify.rooms(without, ROOT), "is missing")
+
+    def test_badges_that_say_more_than_their_sources_are_refused(self):
+        for address, old, new, said in [
+                ("clause/MASK-3.html", "proved in Coq: 2 claims", "proved in Coq: 3 claims", "not of 2"),
+                ("clause/MASK-3.html", "claim_unmask_ring", "claim_unmasked_ring", ""),
+                ("clause/LIN-1.html", "proved at listed sizes", "proved of any size", "does not say")]:
+            self.refused(verify.badges(self.changed(address, re.escape(old), new), ROOT), said)
+
+    def test_formulas_that_say_something_else_are_refused(self):
+        pages = self.changed("clause/MASK-3.html", "<mi>r</mi>", "<mi>s</mi>")
+        self.refused(verify.shown_formulas(pages), "does not say")
+        math = formulas.mathml("2^e_i")
+        self.assertTrue(formulas.agrees(math), math)
+        self.assertFalse(formulas.agrees(formulas.mathml("2^(e - 1)").replace("−", "+")))
+        for text in ("gemm", "--jobs 1", "a.b", "x[", "slip split"):
+            self.assertIsNone(formulas.mathml(text), text)
+
+
+@unittest.skipUnless(PANDOC, "not installed: pandoc")
+@unittest.skipIf(browser.MISSING, f"not installed: {browser.MISSING}")
+class BookInBrowser(SystemTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.book, _ = build(cls.folder)
+        opened = browser.browser()
+        cls.driver = opened.__enter__()
+        cls.addClassCleanup(opened.__exit__, None, None, None)
+
+    def show(self, address, where="desk", scheme="light"):
+        browser.show(self.driver, f"{self.book.as_uri()}/{address}", where, scheme)
+
+    def faults(self, address, views=browser.VIEWS):
+        faults = []
+        for where, scheme in views:
+            self.show(address, where, scheme)
+            self.driver.execute_script("document.querySelectorAll('details').forEach(one => one.open = true)")
+            faults += browser.faults_of_text(self.driver, where, scheme, folder=self.book)
+            faults += browser.faults_of_contrast(self.driver, f"{where}, {scheme}")
+        return faults
+
+    def test_every_kind_of_page_is_in_order(self):
+        for address in PAGES:
+            with self.subTest(address):
+                self.assertEqual(self.faults(address), [])
+        self.assertEqual(browser.faults_of_print(self.driver), [])
+
+    def test_formulas_are_drawn(self):
+        """As MathML, what stands below a letter below it, and what stands above it above it."""
+        self.show("clause/MASK-3.html")
+        tops = self.driver.execute_script("""
+            const math = document.querySelector('#text table.formulas math');
+            const top = each => each.getBoundingClientRect().bottom;
+            const sub = math.querySelector('msub');
+            const below = top(sub.children[1]) - top(sub.children[0]);
+            return [math.namespaceURI, math.getBoundingClientRect().width, below];
+            """)
+        self.assertEqual(tops[0], "http://www.w3.org/1998/Math/MathML")
+        self.assertGreater(tops[1], 40)
+        self.assertGreater(tops[2], 1)
+
+    def focused(self):
+        """The class, the name and the id of what has the focus."""
+        return self.driver.execute_script(
+            "const it = document.activeElement; return [it.className, it.name || '', it.id];")
+
+    def press(self, key):
+        self.driver.switch_to.active_element.send_keys(key)
+
+    def reaches_search(self):
+        """Whether the key that goes from link to link comes to the search within those of the head."""
+        for _ in range(10):
+            self.press(Keys.TAB)
+            if self.focused()[1] == "q":
+                return True
+        return False
+
+    def test_keys_lead_to_the_text_and_to_the_search(self):
+        self.show("clause/MASK-3.html")
+        self.press(Keys.TAB)
+        self.assertEqual(self.focused()[0], "skip")
+        self.press(Keys.ENTER)
+        self.assertEqual(self.focused()[2], "main")
+        self.show("spec/masking.html")
+        self.assertTrue(self.reaches_search())
+        self.press("cancellation" + Keys.ENTER)
+        self.assertIn("search.html?q=cancellation", self.driver.current_url)
+        found = [link.text for link in self.driver.find_elements("css selector", "#results a")]
+        self.assertIn("MASK-3 Cancellation", found[:3])
+
+    def test_wrong_books_are_refused(self):
+        style, page = self.book / "style.css", self.book / "clause/MASK-3.html"
+        for path, old, new, said in [
+                (style, "--soft: #5a5f6b", "--soft: #a0a5b1", "too little contrast"),
+                (style, "--link: #8fbef0", "--link: #1d5086", "too little contrast"),
+                (style, ".scroll { overflow-x: auto;", ".scroll { min-width: 700px;", "wider than the page"),
+                (page, "</body>", "<script>throw new Error('x')</script></body>", "the console says"),
+                (page, "</body>", "<img alt='' src='file:///dev/null'></body>", "asks for")]:
+            right = path.read_text()
+            self.assertIn(old, right)
+            path.write_text(right.replace(old, new, 1))
+            with self.subTest(new):
+                self.assertIn(said, "\n".join(self.faults("clause/MASK-3.html")))
+            path.write_text(right)
+        page.write_text(page.read_text().replace('<input name="q"', '<input tabindex="-1" name="q"'))
+        self.show("clause/MASK-3.html")
+        self.assertFalse(self.reaches_search())
+
+
+if __name__ == "__main__":
+    unittest.main()
