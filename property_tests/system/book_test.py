@@ -93,6 +93,8 @@ class Book(SystemTest):
         self.assertFalse(formulas.agrees(formulas.mathml("2^(e - 1)").replace("−", "+")))
         for text in ("gemm", "--jobs 1", "a.b", "x[", "slip split"):
             self.assertIsNone(formulas.mathml(text), text)
+        self.assertIn("<math>", formulas.block("c = W_D r mod L    for the reply\n"))
+        self.assertIsNone(formulas.block("key = SHA-256(secret)\nall = a || b\n"))
 
 
 @unittest.skipUnless(PANDOC, "not installed: pandoc")

@@ -3,7 +3,7 @@
 import html
 import re
 
-from book import markdown, pages, status
+from book import clause_pages, markdown, pages, status
 from book.pages import badge
 
 CARDS = [
@@ -54,7 +54,14 @@ def list_sections(book, rooms, path, title, body):
     for name, heading, content in markdown.sections(body, 3):
         if heading in rooms.clauses and path.startswith("spec/"):
             book.list(f"{heading} {markdown.text_of(rooms.title_of(heading))}", "clause",
-                      f"clause/{heading}.html", markdown.text_of(content))
+                      f"clause/{heading}.html", f"{markdown.text_of(content)} {state(rooms, heading)}")
+
+
+def state(rooms, clause):
+    """What the badges of a clause and of its kernels say, for the search."""
+    kernels = [f"{kernel.name} {clause_pages.BACKENDS.get(kernel.backend, kernel.backend)} {kernel.proof[1]}"
+               for _, kernels in rooms.contracts(clause) for kernel in kernels]
+    return "; ".join([text for _, text, _ in rooms.badges(clause)] + kernels)
 
 
 def front(rooms):

@@ -28,6 +28,8 @@ SIGNS = {"<=": "≤", ">=": "≥", "!=": "≠", "~=": "≈", "->": "→", "<-": 
          "..": "…", "||": "‖"}
 BACK = {sign: text for text, sign in [*SIGNS.items(), *((name, letter) for name, letter in GREEK.items()),
                                       ("in", "∈"), ("x", "×"), ("'", "′")]}
+# What is no formula where names may be words: AES-256 is no difference, and " || " joins bytes.
+TEXT = re.compile(r"[A-Za-z]{2,}-\w| \|\| ")
 OPENING = set("([{")
 CLOSING = {"(": ")", "[": "]", "{": "}"}
 
@@ -218,7 +220,8 @@ def block(text):
     parts = [part for line in lines for _, part in line]
     if not parts or re.search(r"--+>|<--+|\+--|\$ ", text):
         return None
-    math = {part: mathml(part, any_name=bool(re.search(r"[=<>^]|\bmod\b", part))) for part in parts}
+    math = {part: mathml(part, any_name=bool(re.search(r"[=<>^]|\bmod\b", part) and not TEXT.search(part)))
+            for part in parts}
     if 2 * sum(1 for part in parts if math[part]) < len(parts):
         return None
     columns = sorted({column for line in lines for column, _ in line})

@@ -24,9 +24,9 @@ FORMULA = re.compile(r"\^|\b[A-Za-z]_[A-Za-z]\b| mod | = ")
 
 
 def text_of(fragment):
-    """What a fragment of HTML says, without its tags and without the sources of its formulas."""
-    shown = re.sub(r"<annotation.*?</annotation>", "", fragment, flags=re.DOTALL)
-    return html.unescape(re.sub(r"<[^>]+>", "", shown))
+    """What a fragment of HTML says, without its tags, and of its formulas the sources."""
+    said = re.sub(r"<math>.*?<annotation[^>]*>(.*?)</annotation>.*?</math>", r"\1", fragment, flags=re.DOTALL)
+    return html.unescape(re.sub(r"<[^>]+>", " " if "<td" in said else "", said))
 
 
 class Library:

@@ -7,7 +7,7 @@ from book import pages
 
 def add(book):
     """Adds the page, when everything else has been listed. "</" never stands in it."""
-    found = [[title, kind, address, words[:4000]] for title, kind, address, words in book.found]
+    found = [[title, kind, address, words[:8000]] for title, kind, address, words in book.found]
     index = json.dumps(found, ensure_ascii=False, separators=(",", ":")).replace("</", "<\\/")
     script = (pages.TEMPLATES / "search.js").read_text()
     book.add("search.html", "Search",

@@ -1,19 +1,20 @@
-// Entries are [title, kind, address, words]. Every word that is asked for must begin a word of an entry.
+// Entries are [title, kind, address, words]. Words that are asked for begin words of an entry, all but one of three.
 const input = document.getElementById("q");
 const results = document.getElementById("results");
 const weights = { clause: 4, theorem: 2, symbol: 3, word: 3, paper: 2, document: 2 };
 const entries = index.map(([title, kind, address, words]) =>
   ({ title, kind, address, words, small: title.toLowerCase(), all: (title + " " + words).toLowerCase() }));
 
+// How many of the words an entry has, and how much it is about them.
 function score(entry, asked) {
-  let sum = weights[entry.kind] || 1;
+  let had = 0, points = weights[entry.kind] || 1;
   for (const word of asked) {
-    const at = entry.all.search(new RegExp("(^|[^a-z0-9])" + word.replace(/[^a-z0-9]/g, "\\$&")));
-    if (at < 0) return 0;
-    if (entry.small.includes(word)) sum += entry.small.startsWith(word) ? 20 : 10;
-    sum += Math.min(5, entry.all.split(word).length - 1);
+    if (entry.all.search(new RegExp("(^|[^a-z0-9])" + word.replace(/[^a-z0-9]/g, "\\$&"))) < 0) continue;
+    had += 1;
+    if (entry.small.includes(word)) points += entry.small.startsWith(word) ? 20 : 10;
+    points += Math.min(5, entry.all.split(word).length - 1);
   }
-  return sum;
+  return [had, points];
 }
 
 function excerpt(entry, word) {
@@ -23,9 +24,10 @@ function excerpt(entry, word) {
 
 function search() {
   const asked = input.value.toLowerCase().split(/\s+/).filter(word => word);
-  const found = asked.length ? entries.map(entry => [score(entry, asked), entry]).filter(([points]) => points) : [];
-  found.sort((a, b) => b[0] - a[0]);
-  results.replaceChildren(...found.slice(0, 60).map(([, entry]) => {
+  const needed = asked.length > 2 ? asked.length - 1 : asked.length;
+  const found = entries.map(entry => [...score(entry, asked), entry]).filter(([had]) => had && had >= needed);
+  found.sort((a, b) => b[0] - a[0] || b[1] - a[1]);
+  results.replaceChildren(...found.slice(0, 60).map(([, , entry]) => {
     const item = document.createElement("li"), link = document.createElement("a"), text = document.createElement("p");
     link.href = entry.address;
     link.textContent = entry.title;
