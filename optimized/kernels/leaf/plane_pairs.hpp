@@ -35,8 +35,8 @@ inline constexpr std::array<PlanePair, 3> plane_pairs{pair_of(251, 241), pair_of
 /// The number r of least magnitude, |r| <= 30245, with r = first and r = second modulo the primes
 /// of pair q: first + p (((second - first) / p) mod p'). The primes of a pair differ by at most 10,
 /// so that second + 2 p' - first is positive, and below 3 p'.
-[[gnu::always_inline]] constexpr std::int16_t join(std::uint8_t first, std::uint8_t second,
-                                                   std::size_t q) {
+[[gnu::always_inline]] inline std::int16_t join(std::uint8_t first, std::uint8_t second,
+                                                std::size_t q) {
     const PlanePair pair = plane_pairs[q];
     const std::uint32_t difference =
         canonical(canonical(second + 2 * pair.second - first, pair.second), pair.second);
