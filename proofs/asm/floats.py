@@ -208,6 +208,9 @@ SQUARE_ROOT = {w: operation(f"square root {w}", (w,), w, root(w)) for w in (32, 
 # (width of the integer, width of the float)
 FROM_INTEGER = {(i, f): operation(f"binary{f} of int{i}", (i,), f, lambda v, i=i, f=f: bits_of(
     float(t.signed(v, i)), f)) for i, f in ((32, 32), (32, 64), (64, 64))}
+# Of an integer without a sign, by its width, in binary64.
+FROM_UNSIGNED = {i: operation(f"binary64 of uint{i}", (i,), 64, lambda v: bits_of(float(v), 64))
+                 for i in (32, 64)}
 
 
 def ordered(a, b, width):

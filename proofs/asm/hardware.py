@@ -36,7 +36,7 @@ FLOATING = re.compile(r"v?(cvt|u?comis|cmp\w*[ps][sd]\b|round|sqrt|fn?m(add|sub)
 NEEDS = {"avx2", "fma", "aes"}
 WIDE_NEEDS = NEEDS | {"avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512vbmi", "avx512_vnni",
                       "avx512_vbmi2", "vaes"}
-WIDE = re.compile(r"\bzmm\d|\bk[0-7]\b")  # in the instructions of WRONG
+WIDE = re.compile(r"\bzmm\d|\bk[0-7]\b|cvtusi")  # in the instructions of WRONG
 VECTORS, MASKS = 32, 8
 MASK_AT, GENERAL_AT, FLAGS_AT, STATE = 2048, 2112, 2240, 2304  # of a state, behind its vectors
 ROOM = 1024  # bytes of memory, behind the state
@@ -76,6 +76,8 @@ WRONG = [
     ("vfmadd231pd ymm0,ymm1,ymm2", "vfmadd132pd ymm0,ymm1,ymm2"),
     ("vfnmadd231pd ymm0,ymm1,ymm2", "vfmadd231pd ymm0,ymm1,ymm2"),
     ("vpmovsdw ymm1,zmm2", "vpmovdw ymm1,zmm2"),
+    ("vcvtusi2sd xmm0,xmm1,rcx", "vcvtsi2sd xmm0,xmm1,rcx"),
+    ("vcvtusi2sd xmm0,xmm1,ecx", "vcvtsi2sd xmm0,xmm1,ecx"),
 ]
 
 

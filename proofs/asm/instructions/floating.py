@@ -48,6 +48,12 @@ def from_integer(m, i, vex):
     one_lane(m, i, vex, floats.FROM_INTEGER[source.width, width](m.read(source)), width)
 
 
+@vector("cvtusi2sd")
+def from_unsigned(m, i, vex):
+    source = i.operands[-1]
+    one_lane(m, i, vex, floats.FROM_UNSIGNED[source.width](m.read(source)), 64)
+
+
 @vector("cvtss2sd", "cvtsd2ss")
 def convert_one(m, i, vex):
     width, function = (32, floats.WIDEN) if "ss2" in i.name else (64, floats.NARROW)
