@@ -13,7 +13,7 @@ import z3
 
 import terms as t
 from carried import REHEARSED, bytes_from, guessed, of_eight
-from machine import Refused, same
+from machine import Exhausted, Refused, same
 from regions import Fork, Interval, claimed
 from shapes import UNKNOWN, Affine, Loop, Shape, changes, common, loops_of, loosened, value_at
 from sizes import conjuncts, parts_in
@@ -145,6 +145,8 @@ class Explorer:
             if fork.claim is None and self.waits(state, fork.condition):
                 return []
             return [self.way(fork, holds) for holds in (True, False)]
+        except Exhausted:
+            raise
         except Refused:
             if self.machine.scouting or self.machine.rehearsing:
                 return []

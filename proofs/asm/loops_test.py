@@ -10,8 +10,8 @@ import shapes
 import sums
 import terms as t
 import totals
-from machine import Refused
-from sizes import Contradictions, Sizes, conjuncts
+from machine import Exhausted, Refused
+from sizes import WORK, Contradictions, Sizes, conjuncts
 
 MASK, BELOW, QUANTISE = ("avx512", "mask"), ("avx512", "below"), ("avx512", "quantise")
 PANEL, COMBINE = ("avx2", "multiply_panel_by_1"), ("avx512", "combine")
@@ -261,6 +261,15 @@ def too_much_work():
     half = sizes.symbol("half", 0, (1 << 63) - 1)
     wrong = [] if not sizes.holds(sizes.condition(z3.ULE(half, t.add(half, half, 64))), []) else [
         "sizes: a claim is proved without work"]
+    sizes = Sizes(contradictions=Contradictions((1, WORK[1])), work=1)
+    half = sizes.symbol("half", 0, (1 << 63) - 1)
+    doubled = sizes.condition(z3.ULE(half, t.add(half, half, 64)))
+    sizes.holds(doubled, [])
+    try:
+        sizes.holds(z3.Not(doubled), [])
+        wrong.append("sizes: a proof goes on when its work is spent")
+    except Exhausted:
+        pass
     x, y = z3.BitVecs("x[0] y[0]", 64)
     found = [run.Prover(work).holds(x * (y + 1) == x * y + x, run.no_facts) for work in (1, run.WORK)]
     return wrong + ([] if found == [None, True] else [f"a statement with and without work: {found}"])

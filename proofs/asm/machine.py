@@ -22,6 +22,11 @@ class Refused(Exception):
     """The run stopped: what was found, and at which instruction."""
 
 
+class Exhausted(Refused):
+    """The run stopped because the solver has done as much work as a proof may take: no other guess is
+    tried."""
+
+
 class Machine:
     """What is common. Of each processor: `POINTER`, the stack's, and `RED_ZONE`, the bytes below it that a
     function may use; `ARGUMENTS` and `RESULT`, general registers; `VECTOR_SIZE`, bytes of a register;
@@ -271,6 +276,8 @@ class Machine:
             at = self.step(instruction.get())
             if self.general[self.POINTER] is not pointer:
                 self.drop_stack(pointer - self.RED_ZONE, self.general[self.POINTER] - self.RED_ZONE)
+        except Exhausted:
+            raise
         except Refused as refused:
             raise Refused(f"{refused}: {instruction.address:x}: {instruction.raw}") from None
         return at

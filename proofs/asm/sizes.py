@@ -12,11 +12,13 @@ import operator
 import z3
 
 import terms as t
-from machine import Refused, same
+from machine import Exhausted, Refused, same
 
 # What Z3 may spend on one query, in its own units, which do not depend on how busy the machine is: a quick
 # try, and the second one. No query of a proof needs a tenth of the first.
 WORK = 500_000, 20_000_000
+# The same on all queries of a proof that no quick try decides.
+PROOF = 1_000_000_000
 SMALL = 1 << 26, 1 << 32  # ends of factors, whose product has 64 bits
 
 
@@ -102,6 +104,7 @@ class Contradictions:
 
     def __init__(self, work=WORK):
         self.known, self.kept, self.queries, self.work = {}, [], 0, work
+        self.spent = 0  # of Z3's units, on queries that no quick try decides
 
     def holds(self, facts, forms):
         """Whether no integers satisfy all facts; forms: of each, its id and those of its integers, in which
@@ -121,23 +124,38 @@ class Contradictions:
         return nameless.get_id(), [v.get_id() for v in own]
 
     def solved(self, facts):
-        """A quick try first. What no try decides is not proved."""
+        """A quick try first. What it does not decide is tried in a context of its own, with more work in the
+        end: the solver orders terms by when they were made, so that in the context of all proofs its way
+        depends on what was proved before. What no try decides is not proved."""
         self.queries += 1
-        for solver, work in zip((z3.SimpleSolver(), z3.SolverFor("QF_LIA")), self.work):
-            solver.set("rlimit", work)
-            solver.add(*facts)
-            answer = solver.check()
-            if answer != z3.unknown:
-                break
+        quick, work = self.work
+        answer = checked(z3.SimpleSolver(), facts, quick)
+        if answer == z3.unknown:
+            context = z3.Context()
+            own = [fact.translate(context) for fact in facts]
+            for solver, most in ((z3.SimpleSolver(ctx=context), quick),
+                                 (z3.SolverFor("QF_LIA", context), work)):
+                answer = checked(solver, own, most)
+                if answer != z3.unknown:
+                    break
+            self.spent += quick + solver.statistics().get_key_value("rlimit count")  # of both
         return answer == z3.unsat
 
 
+def checked(solver, facts, work):
+    """The solver's answer to whether all facts can hold, if it may spend so much."""
+    solver.set("rlimit", work)
+    solver.add(*facts)
+    return solver.check()
+
+
 class Sizes:
-    def __init__(self, fixed=(), contradictions=None):
+    def __init__(self, fixed=(), contradictions=None, work=PROOF):
         """`fixed`: {name: number} of symbols that are not left open; `contradictions`: what is known of them
-        already."""
+        already; `work`: what the solver may spend, in its own units."""
         INTEGERS.clear()
         self.fixed, self.contradictions, self.forms = dict(fixed), contradictions or Contradictions(), {}
+        self.work, self.limit = work, self.contradictions.spent + work
         self.symbols, self.counters, self.few = {}, set(), set()
         self.values, self.ranges, self.kept = {}, {}, []
         self.ages = {}   # id of a symbol's integer -> the number of symbols before it
@@ -520,7 +538,9 @@ class Sizes:
         return self.proved[key]
 
     def contradict(self, facts):
-        """Whether no integers satisfy all facts."""
+        """Whether no integers satisfy all facts. `Exhausted` if the proof has taken all its work."""
+        if self.contradictions.spent >= self.limit:
+            raise Exhausted(f"the solver has spent all the work that a proof may take, {self.work} units")
         forms = []
         for fact in facts:
             key = fact.get_id()
