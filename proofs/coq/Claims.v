@@ -6,7 +6,8 @@ From Coq Require Import ZArith List.
 From mathcomp Require Import all_ssreflect perm all_algebra.
 From SLIP Require Import Probability Ring Masking Linear Planes Integrity Randomness Generator.
 From SLIP Require Import Kernels Executable Decomposition Attention Convolution Model Session Primes.
-From SLIP Require Import Lattice LatticeSession Hiding HidingSession.
+From SLIP Require Import Lattice Floats FloatProducts FloatBounds FloatSets LatticeSession Hiding.
+From SLIP Require Import HidingSession.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -941,6 +942,83 @@ Definition claim_hidden_simulation :
      + \sum_j advantage chi_S (@chi_e (kind_of input j)) secret (@noise (kind_of input j))
          (row_machine j)
   := HIDE_6_simulation.
+
+(* ------------------------------------------------------------------------------ floating point *)
+
+(* MASK-7. The ring products of optimized/masks, in any arithmetic whose additions, products and fused
+   operations have a relative error of at most u, with roots that are off by at most rho. kappa bounds
+   the relative error of a complex product, f that of the sum at a point, of d products. The sum is one
+   of four there. Each coefficient is off by at most the factor times sum_l |A_l| |S_l|, 2-norms of the
+   elements. *)
+Definition claim_float_product :
+  forall (C : numClosedFieldType) (g u kappa rho f : C) (table : nat -> C),
+  g ^+ 128 = 'i -> 0 <= u -> 0 <= kappa -> 0 <= rho -> 0 <= f ->
+  16%:R * (u * (1 + u)) ^+ 2 <= 3%:R * kappa ^+ 2 -> (forall e, `|table e - g ^+ e| <= rho) ->
+  forall (d : nat) (A S : 'I_d -> 'rV[C]_256) (A_norm S_norm : 'I_d -> C),
+  2%:R * ((1 + u) ^+ d.+1 - 1) ^+ 2 <= f ^+ 2 ->
+  (forall l, 0 <= A_norm l) -> (forall l, 0 <= S_norm l) ->
+  (forall l, squares 128 (complex_form (A l)) <= A_norm l ^+ 2) ->
+  (forall l, squares 128 (complex_form (S l)) <= S_norm l ^+ 2) ->
+  forall y : nat -> C, float_product u table (point_by_four_sums u) A S y -> forall j, (j < 128)%N ->
+  `|y j - complex_form (\sum_l negacyclic (A l) (S l)) j|
+    <= (((1 + kappa) * (1 + rho)) ^+ 12 * (1 + u) ^+ 21 * (1 + f) - 1) * \sum_l A_norm l * S_norm l
+  := float_product_error.
+
+(* HIDE-4. The same of V^T y, where 2 d products of a point are added to one sum. *)
+Definition claim_float_small_product :
+  forall (C : numClosedFieldType) (g u kappa rho f : C) (table : nat -> C),
+  g ^+ 128 = 'i -> 0 <= u -> 0 <= kappa -> 0 <= rho -> 0 <= f ->
+  16%:R * (u * (1 + u)) ^+ 2 <= 3%:R * kappa ^+ 2 -> (forall e, `|table e - g ^+ e| <= rho) ->
+  forall (d : nat) (A S : 'I_d -> 'rV[C]_256) (A_norm S_norm : 'I_d -> C),
+  2%:R * ((1 + u) ^+ (2 * d) - 1) ^+ 2 <= f ^+ 2 ->
+  (forall l, 0 <= A_norm l) -> (forall l, 0 <= S_norm l) ->
+  (forall l, squares 128 (complex_form (A l)) <= A_norm l ^+ 2) ->
+  (forall l, squares 128 (complex_form (S l)) <= S_norm l ^+ 2) ->
+  forall y : nat -> C, float_product u table (point_by_two_sums u) A S y -> forall j, (j < 128)%N ->
+  `|y j - complex_form (\sum_l negacyclic (A l) (S l)) j|
+    <= (((1 + kappa) * (1 + rho)) ^+ 12 * (1 + u) ^+ 21 * (1 + f) - 1) * \sum_l A_norm l * S_norm l
+  := float_small_product_error.
+
+(* MASK-7. In numbers: u = 2^-53 and the parameter sets. Of halves, of at most 25 bits, in masks the
+   integers nearest to the results are the product. *)
+Definition claim_float_exact :
+  forall (C : numClosedFieldType) (g : C) (table : nat -> C) (d : nat) (A S : 'I_d -> 'rV[int]_256)
+    (y : nat -> C),
+  roots_within (roundoff C) g table -> (d <= 16)%N ->
+  magnitudes_at_most (2 ^ 24) A -> magnitudes_at_most 2 S ->
+  float_product (roundoff C) table (point_by_four_sums (roundoff C)) (in_field C A) (in_field C S) y ->
+  off_by_at_most 0 A S y
+  := exact_products.
+
+(* MASK-7. Of centred residues, in cancellations with the set `lattice`, they are off by at most 12. *)
+Definition claim_float_approximate :
+  forall (C : numClosedFieldType) (g : C) (table : nat -> C) (d : nat) (A S : 'I_d -> 'rV[int]_256)
+    (y : nat -> C),
+  roots_within (roundoff C) g table -> (d <= 8)%N ->
+  magnitudes_at_most 385700385296 A -> magnitudes_at_most 2 S ->
+  float_product (roundoff C) table (point_by_four_sums (roundoff C)) (in_field C A) (in_field C S) y ->
+  off_by_at_most 12 A S y
+  := approximate_products.
+
+(* HIDE-4. Of what Charlie keeps of tau^-1 H over 16, they are off by at most 100, in units of 16. *)
+Definition claim_float_rounded :
+  forall (C : numClosedFieldType) (g : C) (table : nat -> C) (d : nat) (A S : 'I_d -> 'rV[int]_256)
+    (y : nat -> C),
+  roots_within (roundoff C) g table -> (d <= 9)%N ->
+  magnitudes_at_most 5472124216395 A -> magnitudes_at_most 1 S ->
+  float_product (roundoff C) table (point_by_four_sums (roundoff C)) (in_field C A) (in_field C S) y ->
+  off_by_at_most 100 A S y
+  := rounded_products.
+
+(* HIDE-4. V^T y is exact. *)
+Definition claim_float_small :
+  forall (C : numClosedFieldType) (g : C) (table : nat -> C) (d : nat) (A S : 'I_d -> 'rV[int]_256)
+    (y : nat -> C),
+  roots_within (roundoff C) g table -> (d <= 16)%N ->
+  magnitudes_at_most (2 ^ 24) A -> magnitudes_at_most 1 S ->
+  float_product (roundoff C) table (point_by_two_sums (roundoff C)) (in_field C A) (in_field C S) y ->
+  off_by_at_most 0 A S y
+  := small_products.
 
 (* -------------------------------------------------------------------------------- executable *)
 (* Each function that proofs/oracle compares with the reference is the definition that the claims

@@ -4,7 +4,8 @@ From Coq Require Import ZArith List.
 From mathcomp Require Import all_ssreflect all_algebra.
 From SLIP Require Import Arithmetic Probability Ring Masking Linear Planes Integrity Randomness.
 From SLIP Require Import Generator Kernels Decomposition Attention Convolution Model Session Primes.
-From SLIP Require Import Lattice LatticeSession Hiding HidingSession Claims.
+From SLIP Require Import Lattice Floats FloatProducts FloatRuns FloatBounds FloatSets LatticeSession.
+From SLIP Require Import Hiding HidingSession Claims.
 
 Set Implicit Arguments.
 Unset Strict Implicit.
@@ -642,6 +643,111 @@ Definition witness_hidden_simulation :=
     (fun _ _ _ _ _ g b y => at_most_const _ _ (isT : (absz 1 <= 2048)%N))
     (fun _ _ Wt => asks_hidden_admissible Wt) (fun _ _ _ => asks_hidden_once) rows_toy_three 227 isT
     hidden_least.
+
+(* -------------------------------------------------------------------------- floating point *)
+(* Elements whose coefficients are 1. Exact arithmetic is an evaluation, with exact roots. *)
+Section Floats.
+Variable C : numClosedFieldType.
+Let u : C := roundoff C.
+Let g : C := 128.-root 'i.
+Let table (e : nat) : C := g ^+ e.
+Let ones (d : nat) : 'I_d -> 'rV[int]_256 := fun _ => const_mx 1.
+
+Lemma roundoff_ge0 : 0 <= u.
+Proof. by rewrite invr_ge0 exprn_ge0 // ler0n. Qed.
+Lemma g_ok : g ^+ 128 = 'i.
+Proof. exact: rootCK. Qed.
+Lemma table_ok e : `|table e - g ^+ e| <= (0 : C).
+Proof. by rewrite subrr normr0. Qed.
+Lemma roots_ok : roots_within u g table.
+Proof.
+split=> [|e]; first exact: g_ok.
+by rewrite subrr normr0 expr0n mulr0 exprn_ge0 // roundoff_ge0.
+Qed.
+Lemma ones_ok d B : Z.leb 1 B -> magnitudes_at_most B (@ones d).
+Proof. by move=> /Z.leb_le B_ok l i; rewrite mxE. Qed.
+Lemma ones_squares d (l : 'I_d) :
+  squares 128 (complex_form (in_field C (@ones d) l)) <= (16%:R * num C 1) ^+ 2.
+Proof. by apply: squares_of_integers => i; rewrite mxE. Qed.
+Lemma norm_ge0 : 0 <= 16%:R * num C 1.
+Proof. by rewrite mulr_ge0 // ler0n. Qed.
+
+Lemma four_sums_run d (v : C) : 0 <= v -> exists y : nat -> C, float_product v table
+  (point_by_four_sums v) (in_field C (@ones d)) (in_field C (@ones d)) y.
+Proof.
+move=> v_ge0; apply: (float_product_total table v_ge0) => x s; exact: (four_sums_exact v_ge0).
+Qed.
+Lemma two_sums_run d (v : C) : 0 <= v -> exists y : nat -> C, float_product v table
+  (point_by_two_sums v) (in_field C (@ones d)) (in_field C (@ones d)) y.
+Proof.
+move=> v_ge0; apply: (float_product_total table v_ge0) => x s; exact: (two_sums_exact v_ge0).
+Qed.
+
+(* A very coarse arithmetic, u = 1. *)
+Lemma coarse_kappa : 16%:R * ((1 : C) * (1 + 1)) ^+ 2 <= 3%:R * (5%:R : C) ^+ 2.
+Proof. by rewrite mul1r -[1 + 1]/(2%:R) -!natrX -!natrM ler_nat. Qed.
+Lemma coarse_sums : 2%:R * ((1 + (1 : C)) ^+ 2 - 1) ^+ 2 <= (5%:R : C) ^+ 2.
+Proof. by rewrite -[1 + 1]/(2%:R) -natrX -[1]/(1%:R) -natrB // -!natrX -natrM ler_nat. Qed.
+
+Lemma witness_float_product : exists y : nat -> C,
+  float_product 1 table (point_by_four_sums 1) (in_field C (@ones 1)) (in_field C (@ones 1)) y
+  /\ forall j, (j < 128)%N ->
+    `|y j - complex_form (\sum_(l < 1) negacyclic (in_field C (@ones 1) l) (in_field C (@ones 1) l)) j|
+      <= (((1 + 5%:R) * (1 + 0)) ^+ 12 * (1 + 1) ^+ 21 * (1 + 5%:R) - 1)
+         * \sum_(l < 1) 16%:R * num C 1 * (16%:R * num C 1).
+Proof.
+have [y run] := four_sums_run 1 ler01; exists y; split=> //.
+exact: (@claim_float_product C g 1 5%:R 0 5%:R table g_ok ler01 (ler0n C 5) (lexx (0 : C)) (ler0n C 5)
+  coarse_kappa table_ok 1 _ _ _ _ coarse_sums (fun _ => norm_ge0) (fun _ => norm_ge0)
+  (@ones_squares 1) (@ones_squares 1) y run).
+Qed.
+
+Lemma witness_float_small_product : exists y : nat -> C,
+  float_product 1 table (point_by_two_sums 1) (in_field C (@ones 1)) (in_field C (@ones 1)) y
+  /\ forall j, (j < 128)%N ->
+    `|y j - complex_form (\sum_(l < 1) negacyclic (in_field C (@ones 1) l) (in_field C (@ones 1) l)) j|
+      <= (((1 + 5%:R) * (1 + 0)) ^+ 12 * (1 + 1) ^+ 21 * (1 + 5%:R) - 1)
+         * \sum_(l < 1) 16%:R * num C 1 * (16%:R * num C 1).
+Proof.
+have [y run] := two_sums_run 1 ler01; exists y; split=> //.
+exact: (@claim_float_small_product C g 1 5%:R 0 5%:R table g_ok ler01 (ler0n C 5) (lexx (0 : C)) (ler0n C 5)
+  coarse_kappa table_ok 1 _ _ _ _ coarse_sums (fun _ => norm_ge0) (fun _ => norm_ge0)
+  (@ones_squares 1) (@ones_squares 1) y run).
+Qed.
+
+Lemma witness_float_exact : exists y : nat -> C,
+  float_product u table (point_by_four_sums u) (in_field C (@ones 16)) (in_field C (@ones 16)) y
+  /\ off_by_at_most 0 (@ones 16) (@ones 16) y.
+Proof.
+have [y run] := four_sums_run 16 roundoff_ge0; exists y; split=> //.
+exact: (claim_float_exact roots_ok (leqnn 16) (@ones_ok 16 (2 ^ 24) isT) (@ones_ok 16 2 isT) run).
+Qed.
+
+Lemma witness_float_approximate : exists y : nat -> C,
+  float_product u table (point_by_four_sums u) (in_field C (@ones 8)) (in_field C (@ones 8)) y
+  /\ off_by_at_most 12 (@ones 8) (@ones 8) y.
+Proof.
+have [y run] := four_sums_run 8 roundoff_ge0; exists y; split=> //.
+exact: (claim_float_approximate roots_ok (leqnn 8) (@ones_ok 8 385700385296 isT) (@ones_ok 8 2 isT) run).
+Qed.
+
+Lemma witness_float_rounded : exists y : nat -> C,
+  float_product u table (point_by_four_sums u) (in_field C (@ones 9)) (in_field C (@ones 9)) y
+  /\ off_by_at_most 100 (@ones 9) (@ones 9) y.
+Proof.
+have [y run] := four_sums_run 9 roundoff_ge0; exists y; split=> //.
+exact: (claim_float_rounded roots_ok (leqnn 9) (@ones_ok 9 5472124216395 isT) (@ones_ok 9 1 isT) run).
+Qed.
+
+Lemma witness_float_small : exists y : nat -> C,
+  float_product u table (point_by_two_sums u) (in_field C (@ones 16)) (in_field C (@ones 16)) y
+  /\ off_by_at_most 0 (@ones 16) (@ones 16) y.
+Proof.
+have [y run] := two_sums_run 16 roundoff_ge0; exists y; split=> //.
+exact: (claim_float_small roots_ok (leqnn 16) (@ones_ok 16 (2 ^ 24) isT) (@ones_ok 16 1 isT) run).
+Qed.
+
+End Floats.
 
 (* What the oracle runs. *)
 Definition witness_executable_lift := @claim_executable_lift 5 isT.

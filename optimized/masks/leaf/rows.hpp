@@ -17,7 +17,7 @@ inline constexpr unsigned low_bits = 24;
 /// README.md: with `elements` elements of magnitudes up to `largest`, and those of a secret up to
 /// `secret`, no coefficient of a product is off by more before it is rounded.
 constexpr double error_of(double largest, std::size_t elements, int secret = largest_secret) {
-    const double factor = elements <= 8 ? 69.2 : elements <= 9 ? 70.6 : 80.6;
+    const double factor = elements <= 8 ? 70.0 : elements <= 9 ? 71.5 : 81.4;
     return factor * 0x1p-53 * largest * secret * static_cast<double>(degree * elements);
 }
 constexpr double largest_stored(std::size_t planes) {
