@@ -279,11 +279,11 @@ BLOCK = 64  # entries of a combination side by side: combination_blocks.hpp
 def combine_of_blocks(image, run, backend):
     """INTEG-3 of any number of entries, and any number of columns; packed is the layout that
     pack_combinations is proved to leave. Each number of planes is executed separately: everyday, for time,
-    2 alone."""
+    2 alone of AVX-512 and 1 of the others."""
     if "n" in run.fixed:
         n, b, planes = (run.fixed[name] for name in ("n", "b", "planes"))
         return combine(image, run, backend, n + 2, n, b, planes)
-    everyday = run.fixed.get("planes", 2)
+    everyday = run.fixed.get("planes", 2 if backend == "avx512" else 1)
     for planes in range(1, 8) if os.environ.get("SLIP_FULL") else (everyday,):
         combine_planes(run, backend, planes)
     return None

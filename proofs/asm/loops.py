@@ -220,7 +220,8 @@ class Explorer:
             ways, is_decided = self.trial(state, loop)
             backs = [way for way, at in ways if at == loop.head]
             first, first_backs = (state, backs) if number == 0 else (first, first_backs)
-            if self.machine.totals and is_decided and (number == LONG or loop.head in self.long):
+            if self.machine.totals and is_decided and (
+                    number == LONG or loop.head in self.long or backs and loop.head in self.known):
                 self.long.add(loop.head)
                 return self.joined(self.summary(first, loop, first_backs))
             if not is_decided:
@@ -233,11 +234,13 @@ class Explorer:
 
     def trial(self, state, loop):
         """(the ways of one pass, whether sizes decide if there is another). That is tried out first,
-        unless the loop is known as one of few passes."""
+        unless the loop is known as one of few passes. If it goes on, and was open before, that is enough:
+        its passes are summarised."""
         scouting = self.machine.scouting
         if loop.head not in self.unrolled:
             ways, is_decided = self.one_pass(state.copy(), loop, True)
-            if not is_decided or scouting:
+            if not is_decided or scouting or (
+                    loop.head in self.known and any(at == loop.head for _, at in ways)):
                 return ways, is_decided
             self.unrolled.add(loop.head)
         ways, is_decided = self.one_pass(state.copy(), loop, scouting)
@@ -368,10 +371,12 @@ class Explorer:
     def adding(self, shape, bounds, loop):
         """The same, with the products that loops add up, as far as passes that store nothing show."""
         totals = self.machine.totals
-        facts = self.going_on
+        facts, number = self.going_on, self.sizes.symbols[t.ident(shape.passes)]
         unknown = [place for place, form in shape.forms.items() if form == UNKNOWN]
         if loop.head not in self.places:
-            backs = self.rehearsal(shape.first, loop)
+            start = shape.first.copy()
+            start.path += [z3.substitute(fact, (number, z3.IntVal(0))) for fact in facts]
+            backs = self.rehearsal(start, loop)
             self.places[loop.head] = places_of(unknown, backs[0]) if backs else {}
         known = self.places[loop.head]
         places = {place: known[place] for place in unknown if place in known}

@@ -33,7 +33,6 @@ MUTANTS = [
     ("portable", "gemm", "m=3 n=5 b=1 planes=4", "finish", r"(shr +\w+,)0x27", r"\g<1>0x26"),
     ("avx2", "gemm", "m=3 n=5 b=1 planes=4", "finish_plane", r"(vpsrlq +.*,)0x27", r"\g<1>0x26"),
     ("avx512", "gemm", "m=3 n=5 b=1 planes=4", "multiply_block<4ul>", r"(vpsrlq +.*,)0x27", r"\g<1>0x26"),
-    ("avx2", "combine", "n=3 b=2 planes=7", "combine", r"(shr +\w+,)0x27", r"\g<1>0x26"),
     # Half of the prime, and a padding that is not 0.
     ("portable", "pack_combinations", "n=3 planes=7", "pack_combinations", r"sub +esi,0x1\b", "sub esi,0x3"),
     ("portable", "pack_combinations", "n=3 planes=7", "pack_combinations", r"(mov +BYTE PTR .*,)0x0\b",
@@ -41,6 +40,7 @@ MUTANTS = [
     # What is behind the rest of a column is not 0.
     ("avx512", "combine", ANY, "combine", r"vmovdqa64 +ZMMWORD PTR \[rsp\+0x140\],zmm2",
      "vpxor xmm2,xmm2,xmm2"),
+    ("avx2", "combine", ANY, "combine", r"(shr +\w+,)0x27", r"\g<1>0x26"),
     ("portable", "dequantise", ANY, "dequantise", "mulsd", "addsd"),
     ("portable", "quantise", ANY, "quantise", "divsd", "mulsd"),
     ("avx2", "quantise", ANY, "quantise", "vpmaxsd", "vpminsd"),
@@ -112,6 +112,9 @@ SIZE_MUTANTS = [
     # Blocks of a pass counted in 16 bits; the second pass begins elsewhere.
     ("avx512", "combine", ANY, "combine", r"cmp +rax,rcx", "cmp ax,cx", "n=70 b=2 planes=1"),
     ("avx512", "combine", ANY, "combine", r"shr +r13,0x6", "shr r13,0x7", "n=70 b=2 planes=1"),
+    ("portable", "combine", ANY, "combine", r"cmp +rax,r8", "cmp ax,r8w", "n=70 b=2 planes=1"),
+    ("avx2", "combine", ANY, "combine", r"cmp +rdi,rcx", "cmp di,cx", "n=70 b=2 planes=1"),
+    ("avx2", "combine", ANY, "combine", r"shr +r13,0x6", "shr r13,0x7", "n=70 b=2 planes=1"),
     # 31 or 255 products taken for 32 or 256; a rest of 4 products left out.
     ("portable", "low_rank_inner", ANY, "low_rank_inner", r"cmp +rbx,0x1f\b", "cmp rbx,0x1e", "k=1 n=70"),
     ("portable", "low_rank_inner", ANY, "low_rank_inner", r"test +cl,0x7\b", "test cl,0x3", "k=1 n=70"),
@@ -209,7 +212,9 @@ def mutants(compiler):
 
     def due(mutants):
         return [m for m in mutants if is_due(m.sizes)]
-    return (first_per(lambda m: m.kernel, due(plain)) + due(larger)
+    # One of combine takes about as long as a proof: everyday the first runs.
+    larger = first_per(lambda m: m.kernel if m.kernel == "combine" else m, due(larger))
+    return (first_per(lambda m: m.kernel, due(plain)) + larger
             + first_per(lambda m: m.what, due(calls)))
 
 

@@ -26,7 +26,7 @@ ANY = "any size"
 LISTED = {
     "below": {"avx2": ("n=5", "n=69")},
     "quantise": {"portable": ("n=2", "n=18"), "avx2": ("n=8", "n=11"), "avx512": ("n=3", "n=21")},
-    "combine": {"avx512": ("n=70 b=2 planes=1", "n=3 b=2 planes=7")},
+    "combine": dict.fromkeys(("portable", "avx2", "avx512"), ("n=70 b=2 planes=1", "n=3 b=2 planes=7")),
     "low_rank_inner": {"portable": ("k=5 n=9", "k=1 n=70")},
     "low_rank_outer": {"portable": ("m=5 k=3", "m=6 k=9", "m=3 k=0")},
 }
@@ -118,16 +118,13 @@ SECOND_PASS = {"avx2": (18, 131), "avx512": (2, 129)}
 def add_products(add):
     """gemm: one panel; several of them, the last in part; the second block of columns of W in both
     panels; so many planes of X that they take a second pass; planes with and without a pair. gemm_plane:
-    one plane of several columns, and rows so long that they take a second pass. combine:
-    columns of a block and a part of one, and columns that are shorter than the combinations;
-    pack_combinations: the same of combinations."""
+    one plane of several columns, and rows so long that they take a second pass.
+    pack_combinations: combinations of a block and a part of one."""
     for backend, (rows, columns) in PANELS.items():
         for m, n in ((3, 5), (rows + 1, 4), (rows + 1, 32 * columns + 3)):
             add(backend, "pack", f"m={m} n={n}", linear.pack_layout, rows, columns, m, n)
     for backend in BLOCKS:
-        for most, n, b, planes in ((70, 70, 2, 1), (5, 3, 2, 7)) if backend != "avx512" else ():
-            add(backend, "combine", f"n={n} b={b} planes={planes}", linear.combine, most, n, b, planes)
-    add("avx512", "combine", ANY, linear.combine_of_blocks)
+        add(backend, "combine", ANY, linear.combine_of_blocks)
     for n, planes in ((3, 7), (70, 2)):
         add("portable", "pack_combinations", f"n={n} planes={planes}", linear.combinations_layout, n, planes)
     for vectors in (1, 2, 3, 4):

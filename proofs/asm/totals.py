@@ -140,6 +140,8 @@ class Totals:
         self.are_deep = False
         # What is_equal proved on any path, what is_number found, and whether it was asked.
         self.equal, self.zeros, self.asked = {}, {}, False
+        # What is known of products: as stretches, and the ids of the integers on which they depend.
+        self.known_stretches, self.behind = {}, {}
         machine.totals = self
 
     def product(self, stretch):
@@ -164,12 +166,21 @@ class Totals:
         """({Stretch: times}, {number: times} of what else is added) of a sum."""
         found, others = [], {}
         for product, times in self.of_whole_numbers(v).items():
-            one = self.factor_of(product) or self.single(product)
+            one = self.stretch_of(product)
             if type(one) is Stretch:
                 found.append((one, times))
             else:
                 others[product] = times
         return found, others
+
+    def stretch_of(self, product):
+        """The stretch that a number stands for; what else `factor_of` says of one, None of other products."""
+        one = self.known_stretches.get(product)
+        if one is None:
+            one = self.factor_of(product) or self.single(product)
+            if one is not None:
+                self.known_stretches[product] = one
+        return one
 
     def of_whole_numbers(self, v):
         """{product: times} of a sum modulo 2^64, in which x_0 y_0 + 2^32 (x_1 y_0 + x_0 y_1) of the words of
@@ -385,9 +396,18 @@ class Totals:
 
     def integers(self, state):
         """The ids of the sizes and counters on which the sums in a state depend."""
-        return self.machine.sizes.symbols_in([
-            v for total in sums_in(state) for one, _ in self.stretches(total)[0]
-            for v in (one.length, *(end.first for end in one.ends))])
+        products = set().union(*(self.of_whole_numbers(total) for total in sums_in(state)))
+        return frozenset().union(*map(self.integers_of, products))
+
+    def integers_of(self, product):
+        """The same of a product."""
+        if product not in self.behind:
+            one = self.stretch_of(product)
+            if type(one) is not Stretch:
+                return frozenset()
+            self.behind[product] = self.machine.sizes.symbols_in(
+                [one.length, *(end.first for end in one.ends)])
+        return self.behind[product]
 
     def wide_sums(self, state):
         """What the 64-bit sums of a state's memory are."""

@@ -10,6 +10,7 @@ from .vectors import VECTOR
 
 ALIGNED = re.compile(r"mov(dqa(32|64)?|ap[sd]|nt(dqa?|p[sd]))$")
 UNALIGNED = {"movdqu", "movups", "movupd", "lddqu"}
+CLEARS = re.compile(r"pxor[dq]?$|xorp[sd]$")  # if it is of one register
 
 
 def check_alignment(m, i, plain, vex):
@@ -49,6 +50,11 @@ def is_constant(m, operand):
         isinstance(cell, int) for cell in m.load(m.address(operand), operand.width // 8))
 
 
+def is_of_one(operands):
+    """Whether two operands are the same vector register."""
+    return all(o.kind == "vector" for o in operands) and len({o.register for o in operands}) == 1
+
+
 def execute(m, i):
     name = i.name
     if name in SCALAR:
@@ -63,7 +69,8 @@ def execute(m, i):
             raise Refused("an operand with a place per lane")
         check_alignment(m, i, plain, vex)
         if plain not in moves.NAMES and i.operands[0].kind in ("vector", "mask") and (
-                m.scouting or m.junk is not None and is_of_junk(m, i, vex)):
+                m.scouting and not (CLEARS.match(plain) and is_of_one(i.operands[-2:]))
+                or m.junk is not None and is_of_junk(m, i, vex)):
             return m.leave_unknown(i.operands[0], vex)  # data, which decides nothing
         return VECTOR[plain](m, i, vex)
     raise Refused(f"unknown instruction '{name}'")
