@@ -285,7 +285,7 @@ class RegionMachine(Machine):
 
     def first_element(self, region, chunk, offset):
         """(index of the element in which bytes begin, how many of its bytes lie before them)"""
-        before = t.linear(offset, 64)[1] % chunk.size
+        before = t.signed(t.linear(offset, 64)[1], 64) % chunk.size
         first = divided(t.sub(offset, before, 64), chunk.size)
         if first is None:
             raise Refused(f"bytes of {region.name} that begin anywhere in an element")
@@ -456,9 +456,17 @@ class RegionMachine(Machine):
         known = self.prefix(name)
         if known is None or i >= known[1]:
             return super().mask_bit(name, i)
-        bit = z3.BitVec(f"lane[{t.ident(known[0])}.{i}]", 1)
-        self.guards[t.keep(bit)] = self.sizes.value(known[0]) > i
-        return bit
+        return self.guard_bit(self.whole_number(known[0]), i)
+
+    def whole_number(self, v):
+        """What a number of lanes is a part of, if it is proved to be all of it."""
+        while t.kind(v) in (z3.Z3_OP_CONCAT, z3.Z3_OP_EXTRACT):
+            parts = t.parts_of(v)
+            if t.kind(v) == z3.Z3_OP_CONCAT and not (len(parts) == 2 and t.is_zero(parts[0])) or (
+                    not self.proved(self.sizes.value(v) == self.sizes.value(parts[-1]))):
+                break
+            v = parts[-1]
+        return v
 
     def blended(self, bit, new, kept):
         """An element whose lane is guarded, and 0 elsewhere, is what it was when it was read so."""
@@ -567,9 +575,10 @@ class RegionMachine(Machine):
         unit = 1 << count
         whole = {key: one for key, one in atoms.items() if t.signed(one[1], 64) % unit == 0}
         rest = {key: one for key, one in atoms.items() if key not in whole}
-        least = t.signed(constant, 64) // unit * unit
         if not whole or any(key in self.sizes.counters for key in rest):
             return None
+        about = t.build(rest, constant, 64)
+        least = (t.signed(about, 64) if t.is_int(about) else self.sizes.bounds(about)[0]) // unit * unit
         left, above = t.build(rest, constant - least, 64), t.build(whole, least & t.mask(64), 64)
         low, high = (self.sizes.total(part) for part in (left, above))
         if not self.proved(*map(claimed, (low >= 0, low < unit, high >= 0, high < 1 << 64))):

@@ -376,7 +376,9 @@ class Totals:
             begun = {next((one for one in v.times() if one in owners), None) for v in ends if v is not None}
             owner = owners.get(begun.pop()) if len(begun) == 1 and None not in ends else None
             if owner is not None and held[owner].width == form.width and self.is_equal(
-                    firsts[place], firsts[owner]):
+                    firsts[place], firsts[owner]) and all(
+                        v.times() == sum_at(state, owner, form.width).times()
+                        for v, state in zip(ends, backs)):
                 found[place] = forms[owner]
         return found
 
