@@ -1,58 +1,76 @@
-"""Tasks in several processes, their results in order."""
+"""Tasks in processes of their own, their results in order.
+
+Each task has a process that is forked for it: what a solver keeps of one proof must not slow or help another,
+so that a proof takes the same work alone as among all."""
 
 import contextlib
 import gc
 import io
 import multiprocessing
+import multiprocessing.connection
 import os
 import signal
 import traceback
-from concurrent.futures import ProcessPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-
-import terms
-
-tasks = []  # functions, which forked processes know by their places
 
 
 def processors():
     return len(os.sched_getaffinity(0))
 
 
-def start():
+def perform(function, answer):
+    """In the forked process: sends (what the function returns, what it prints)."""
     signal.signal(signal.SIGINT, signal.SIG_DFL)
-    gc.disable()  # millions of terms and hardly a cycle; `perform` collects
-    gc.freeze()   # what there is already, such as images, is not looked through again
-
-
-def perform(number):
+    gc.disable()  # millions of terms and hardly a cycle
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         try:
-            result = tasks[number]()
+            result = function()
         except Exception:
             result = None
             traceback.print_exc(file=printed)
-    terms.forget()
-    gc.collect()
-    return result, printed.getvalue()
+    answer.send((result, printed.getvalue()))
+
+
+def started(function):
+    fork = multiprocessing.get_context("fork")
+    receiving, sending = fork.Pipe(duplex=False)
+    process = fork.Process(target=perform, args=(function, sending))
+    process.start()
+    sending.close()  # so that a process that dies is an end of the file here
+    return process, receiving
+
+
+def received(process, receiving):
+    try:
+        answer = receiving.recv()
+    except EOFError:
+        answer = None, ""
+    receiving.close()
+    process.join()
+    return answer
 
 
 def results(functions, jobs):
     """Yields what each function returns, and prints what it prints, in their order: None of one that
-    raises an exception, which is printed, and of one whose process dies and all after it."""
-    tasks[:] = functions
-    fork = multiprocessing.get_context("fork")
-    with ProcessPoolExecutor(jobs, fork, start) as executor:
-        try:
-            for future in [executor.submit(perform, number) for number in range(len(tasks))]:
-                try:
-                    result, printed = future.result()
-                except BrokenProcessPool:
-                    result, printed = None, ""
-                print(printed, end="", flush=True)
-                yield result
-        except BaseException:
-            for process in multiprocessing.active_children():
-                process.terminate()
-            raise
+    raises an exception, which is printed, and of one whose process dies."""
+    functions = list(functions)
+    running, answers = {}, {}  # by the place of the function
+    gc.collect()
+    gc.freeze()  # what there is already, such as images, is not looked through in every process
+    try:
+        begun = 0
+        for number in range(len(functions)):
+            while number not in answers:
+                while len(running) < jobs and begun < len(functions):
+                    running[begun] = started(functions[begun])
+                    begun += 1
+                ready = multiprocessing.connection.wait([receiving for _, receiving in running.values()])
+                for place in [place for place, (_, receiving) in running.items() if receiving in ready]:
+                    answers[place] = received(*running.pop(place))
+            result, printed = answers.pop(number)
+            print(printed, end="", flush=True)
+            yield result
+    finally:
+        gc.unfreeze()
+        for process, _ in running.values():
+            process.terminate()
