@@ -170,7 +170,7 @@ private:
     NTL::mat_zz_p basis_;    // of the span of the noise, n x v
 };
 
-Outcome attack(const Victim& victim, const Setting& setting, graph::Engine& engine,
+Outcome attack(const Victim& victim, const Setting& setting, base::Engine& engine,
                const View& view) {
     const Size size = size_of(setting);
     std::mt19937_64 random(setting.seed);

@@ -17,9 +17,9 @@ namespace {
 using Gaps = std::vector<double>;  // seconds before each message of an inference but the first
 
 /// A slow function of each activation that is not small, before each layer.
-class BranchingEngine : public graph::Engine {
+class BranchingEngine : public base::Engine {
 public:
-    explicit BranchingEngine(graph::Engine& inner) : inner_(inner) {}
+    explicit BranchingEngine(base::Engine& inner) : inner_(inner) {}
     void apply(base::GroupId group, base::MatrixView<const float> input,
                std::span<const base::MatrixView<float>> outputs) override {
         for (std::size_t i = 0; i < input.rows(); ++i) {
@@ -31,7 +31,7 @@ public:
     }
 
 private:
-    graph::Engine& inner_;
+    base::Engine& inner_;
     volatile float sum_ = 0;
 };
 
@@ -55,7 +55,7 @@ std::array<std::vector<Gaps>, 2> observe(const Victim& victim, const Setting& se
             victim.logits(session->engine(), texts[0]);  // slower than all later ones
         }
         BranchingEngine twin(session->engine());
-        graph::Engine& engine = branching ? static_cast<graph::Engine&>(twin) : session->engine();
+        base::Engine& engine = branching ? static_cast<base::Engine&>(twin) : session->engine();
         const std::size_t first = random() % 2;
         for (const std::size_t text : {first, 1 - first}) {
             const std::size_t before = session->view().size();

@@ -29,7 +29,7 @@ MatrixXd differences(const MatrixXd& residues, std::size_t h) {
 
 /// A prompt by `engine`, the attack on what David sees of it in `view`, and its comparison with the
 /// activations.
-Outcome read_differences(const Victim& victim, const Setting& setting, graph::Engine& engine,
+Outcome read_differences(const Victim& victim, const Setting& setting, base::Engine& engine,
                          const View& view) {
     const std::vector<TokenId> ids = secret_prompt(victim, setting);
     TrueInputs inputs(victim, engine);

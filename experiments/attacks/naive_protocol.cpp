@@ -20,7 +20,7 @@ using Eigen::VectorXd;
 std::size_t queries_of(const Setting& setting) { return setting.full ? 1500 : 600; }
 
 /// One inference for each token of the vocabulary up to `count`.
-void query(const Victim& victim, graph::Engine& engine, std::size_t count) {
+void query(const Victim& victim, base::Engine& engine, std::size_t count) {
     std::vector<std::vector<TokenId>> prompts;
     for (std::size_t id = 3; id < 3 + count; ++id) prompts.push_back({static_cast<TokenId>(id)});
     victim.logits(engine, prompts);

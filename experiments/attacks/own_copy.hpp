@@ -9,7 +9,7 @@ namespace slip::attacks {
 
 /// Products of the matrices without masks and without rounding of activations. What is not replaced
 /// is David's part, which is the whole matrix where the plan protects nothing.
-class OwnCopy : public graph::Engine {
+class OwnCopy : public base::Engine {
 public:
     explicit OwnCopy(const Victim& victim) {
         const auto& groups = victim.charlie().groups();

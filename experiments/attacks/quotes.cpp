@@ -15,9 +15,9 @@ constexpr std::size_t answer_tokens = 16;
 
 /// A session's engine, whose logits are those of an answer that is given: what the model would say
 /// does not matter here.
-class GivenAnswer : public graph::Engine {
+class GivenAnswer : public base::Engine {
 public:
-    GivenAnswer(const Victim& victim, graph::Engine& inner, std::vector<TokenId> answer)
+    GivenAnswer(const Victim& victim, base::Engine& inner, std::vector<TokenId> answer)
         : inner_(inner),
           head_(static_cast<base::GroupId>(victim.charlie().groups().size() - 1)),
           answer_(std::move(answer)) {}
@@ -35,7 +35,7 @@ public:
     std::size_t taken = 0;  // tokens of the answer
 
 private:
-    graph::Engine& inner_;
+    base::Engine& inner_;
     base::GroupId head_;
     std::vector<TokenId> answer_;
 };

@@ -26,7 +26,7 @@ struct SeenAndTrue {
 };
 
 /// A prompt by `engine`, to its end or to where the connection is lost.
-SeenAndTrue asked(const Victim& victim, const std::vector<TokenId>& ids, graph::Engine& engine,
+SeenAndTrue asked(const Victim& victim, const std::vector<TokenId>& ids, base::Engine& engine,
                   const View& view, base::GroupId group) {
     TrueInputs inputs(victim, engine);
     try {

@@ -16,7 +16,7 @@ struct Lengths {
 };
 
 /// Feeds the prompt, and `tokens` tokens of the model's own choice one by one.
-void generate(const Victim& victim, graph::Engine& engine, std::vector<TokenId> ids,
+void generate(const Victim& victim, base::Engine& engine, std::vector<TokenId> ids,
               std::size_t tokens) {
     graph::KvCache cache(victim.config());
     graph::Workspace workspace;

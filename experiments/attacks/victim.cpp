@@ -107,7 +107,7 @@ Eigen::MatrixXd Victim::charlies_part(const Place& place) const {
     return A * B;
 }
 
-std::vector<float> Victim::logits(graph::Engine& engine, const std::vector<TokenId>& ids) const {
+std::vector<float> Victim::logits(base::Engine& engine, const std::vector<TokenId>& ids) const {
     graph::KvCache cache(config());
     graph::Workspace workspace;
     std::vector<float> logits;
@@ -117,7 +117,7 @@ std::vector<float> Victim::logits(graph::Engine& engine, const std::vector<Token
 }
 
 std::vector<std::vector<float>> Victim::logits(
-    graph::Engine& engine, std::span<const std::vector<TokenId>> prompts) const {
+    base::Engine& engine, std::span<const std::vector<TokenId>> prompts) const {
     constexpr std::size_t at_once = 50;
     graph::Workspace workspace;
     std::vector<float> logits;

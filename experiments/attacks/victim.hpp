@@ -82,9 +82,9 @@ public:
     Eigen::MatrixXd residual(const Place& place) const;  ///< W_D alone, integers
 
     /// Logits of the last position of `ids`, computed by `engine`.
-    std::vector<float> logits(graph::Engine& engine, const std::vector<TokenId>& ids) const;
+    std::vector<float> logits(base::Engine& engine, const std::vector<TokenId>& ids) const;
     /// The same of each prompt, some dozens of which share each message.
-    std::vector<std::vector<float>> logits(graph::Engine& engine,
+    std::vector<std::vector<float>> logits(base::Engine& engine,
                                            std::span<const std::vector<TokenId>> prompts) const;
 
 private:
@@ -102,10 +102,10 @@ const Victim& hidden_victim_of(const Setting& setting);
 
 /// Passes inputs on to `inner`, and records them as the victim's product quantises them: the
 /// activations that an attacker is after, without masks.
-class TrueInputs : public graph::Engine {
+class TrueInputs : public base::Engine {
 public:
     /// Both outlive the engine.
-    TrueInputs(const Victim& victim, graph::Engine& inner) : victim_(victim), inner_(inner) {}
+    TrueInputs(const Victim& victim, base::Engine& inner) : victim_(victim), inner_(inner) {}
     void apply(base::GroupId group, base::MatrixView<const float> input,
                std::span<const base::MatrixView<float>> outputs) override;
 
@@ -113,7 +113,7 @@ public:
 
 private:
     const Victim& victim_;
-    graph::Engine& inner_;
+    base::Engine& inner_;
     View view_;
 };
 
@@ -127,7 +127,7 @@ public:
 
     std::vector<float> logits(const std::vector<TokenId>& ids);
     const View& view() const { return view_; }
-    graph::Engine& engine() { return *engine_; }
+    base::Engine& engine() { return *engine_; }
 
 private:
     class Wire;

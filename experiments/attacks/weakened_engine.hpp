@@ -29,7 +29,7 @@ inline void no_mask(base::GroupId, std::span<std::uint64_t> mask) {
     std::fill(mask.begin(), mask.end(), 0);
 }
 
-class WeakenedEngine : public graph::Engine {
+class WeakenedEngine : public base::Engine {
 public:
     /// `victim` outlives the engine.
     WeakenedEngine(const Victim& victim, Weakened rules);

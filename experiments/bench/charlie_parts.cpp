@@ -260,7 +260,7 @@ private:
 };
 
 /// A graph's engine that computes nothing.
-class NoEngine : public graph::Engine {
+class NoEngine : public base::Engine {
 public:
     void apply(GroupId /*group*/, base::MatrixView<const float> /*input*/,
                std::span<const base::MatrixView<float>> /*outputs*/) override {}

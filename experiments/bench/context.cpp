@@ -46,8 +46,7 @@ struct Lengths {
 /// One contestant's decodes: the seconds of every repetition, by the tokens before them.
 class Decodes {
 public:
-    Decodes(std::string name, const WholeModel& whole, graph::Engine& engine,
-            const Lengths& lengths)
+    Decodes(std::string name, const WholeModel& whole, base::Engine& engine, const Lengths& lengths)
         : name_(std::move(name)), whole_(whole), engine_(engine), lengths_(lengths) {}
 
     void run(std::size_t context) {
@@ -73,12 +72,12 @@ public:
 private:
     std::string name_;
     const WholeModel& whole_;
-    graph::Engine& engine_;
+    base::Engine& engine_;
     const Lengths& lengths_;
     std::map<std::size_t, std::vector<double>> seconds_;
 };
 
-double prefill(const WholeModel& whole, graph::Engine& engine, std::size_t tokens) {
+double prefill(const WholeModel& whole, base::Engine& engine, std::size_t tokens) {
     Sequences one(whole, 1);
     return seconds_of([&] { one.forward(engine, tokens); });
 }

@@ -18,7 +18,7 @@ struct Timings {
 };
 
 /// One repetition: the prompt, then token by token.
-void run_model(const WholeModel& whole, graph::Engine& engine, Timings& timings) {
+void run_model(const WholeModel& whole, base::Engine& engine, Timings& timings) {
     Sequences one(whole, 1);
     timings.prefill.push_back(seconds_of([&] { one.forward(engine, whole.options.prompt); }));
     timings.decode.push_back(seconds_of([&] {

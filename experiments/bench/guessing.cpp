@@ -69,9 +69,9 @@ Text free_text(const base::ModelConfig& config, std::size_t prompt, std::size_t 
 }
 
 /// Another engine, whose last group gives the logits of a given text.
-class GivenText : public graph::Engine {
+class GivenText : public base::Engine {
 public:
-    GivenText(graph::Engine& inner, base::GroupId head, const std::vector<TokenId>& answer)
+    GivenText(base::Engine& inner, base::GroupId head, const std::vector<TokenId>& answer)
         : inner_(inner), head_(head), answer_(answer) {}
 
     void apply(base::GroupId group, base::MatrixView<const float> input,
@@ -92,7 +92,7 @@ public:
     std::size_t columns = 0;
 
 private:
-    graph::Engine& inner_;
+    base::Engine& inner_;
     base::GroupId head_;
     const std::vector<TokenId>& answer_;
 };
@@ -104,7 +104,7 @@ struct Run {
     double columns_per_token = 0;
 };
 
-Run generate_text(const graph::Transformer& graph, graph::Engine& engine, const Text& text,
+Run generate_text(const graph::Transformer& graph, base::Engine& engine, const Text& text,
                   std::size_t count) {
     const auto head = static_cast<base::GroupId>(graph::groups_of(graph.config()).size() - 1);
     GivenText given(engine, head, text.answer);

@@ -26,7 +26,7 @@ public:
             views_.emplace_back(outputs_[i].data(), count, group.members[i].m);
         }
     }
-    void apply(graph::Engine& engine, base::GroupId group) {
+    void apply(base::Engine& engine, base::GroupId group) {
         engine.apply(group, {input_.data(), count_, n_}, views_);
     }
 
@@ -45,7 +45,7 @@ std::vector<Columns> columns_of(const WholeModel& whole, std::size_t count) {
     return all;
 }
 
-void apply_all(graph::Engine& engine, std::vector<Columns>& columns) {
+void apply_all(base::Engine& engine, std::vector<Columns>& columns) {
     for (base::GroupId g = 0; g < columns.size(); ++g) columns[g].apply(engine, g);
 }
 

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "experiments/bench/int8_product.hpp"
-#include "optimized/graph/engine.hpp"
+#include "optimized/base/engine.hpp"
 
 namespace slip::bench {
 
 /// The same graph with int8 weights and int8 activations in the open: one scale per row, one a
 /// token.
-class Int8Engine : public graph::Engine {
+class Int8Engine : public base::Engine {
 public:
     /// `weights(name, elements)` gives the float values of the tensor `name` (with ".weight").
     Int8Engine(std::vector<base::GroupShape> groups,

@@ -90,7 +90,7 @@ Steps run_steps(const WholeModel& whole, Int8Engine& unprotected, engines::Hybri
     const std::size_t positions = whole.transformer->config().max_position_embeddings;
     const std::size_t context =
         std::min<std::size_t>(32, positions - std::min(positions, steps + 1));
-    const auto run = [&](graph::Engine& engine) {
+    const auto run = [&](base::Engine& engine) {
         Sequences some(whole, columns);
         some.write_context(context);
         some.forward(engine);
@@ -197,7 +197,7 @@ void measure_steady_decode(WholeModel& whole, Report& report) {
     std::vector<double> unprotected, steady, made;
     const double per_repetition = static_cast<double>(tokens * whole.charlie.groups().size());
     for (std::size_t r = 0; r < repetitions; ++r) {
-        const auto run = [&](graph::Engine& engine, std::vector<double>& seconds) {
+        const auto run = [&](base::Engine& engine, std::vector<double>& seconds) {
             Sequences one(whole, 1);
             seconds.push_back(seconds_of([&] {
                 for (std::size_t t = 0; t < tokens; ++t) one.forward(engine);

@@ -20,9 +20,9 @@ namespace {
 constexpr std::size_t steps = 4;
 
 /// Passes products on and measures how long they take.
-class TimedEngine : public graph::Engine {
+class TimedEngine : public base::Engine {
 public:
-    explicit TimedEngine(graph::Engine& engine) : engine_(engine) {}
+    explicit TimedEngine(base::Engine& engine) : engine_(engine) {}
     void apply(base::GroupId group, base::MatrixView<const float> input,
                std::span<const base::MatrixView<float>> outputs) override {
         seconds_ += seconds_of([&] { engine_.apply(group, input, outputs); });
@@ -30,7 +30,7 @@ public:
     double seconds() const { return seconds_; }
 
 private:
-    graph::Engine& engine_;
+    base::Engine& engine_;
     double seconds_ = 0;
 };
 

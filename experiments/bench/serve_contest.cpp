@@ -23,12 +23,12 @@ constexpr std::size_t spare_masks = 8;
 /// An engine that somebody else owns. A step of it that fails is not tried again.
 class Borrowed : public api::Runtime {
 public:
-    explicit Borrowed(graph::Engine& engine) : engine_(engine) {}
-    graph::Engine& engine() override { return engine_; }
+    explicit Borrowed(base::Engine& engine) : engine_(engine) {}
+    base::Engine& engine() override { return engine_; }
     bool has_session() const override { return true; }
 
 private:
-    graph::Engine& engine_;
+    base::Engine& engine_;
 };
 
 /// The model with no token that ends a text, so that all generations are equally long.
@@ -67,7 +67,7 @@ private:
     const std::size_t vocabulary_;
 };
 
-LanguageModel model_with(const WholeModel& whole, graph::Engine& engine) {
+LanguageModel model_with(const WholeModel& whole, base::Engine& engine) {
     LanguageModel model =
         Access::language_model(std::make_unique<Endless>(whole.options.artifact),
                                [&] { return std::make_unique<Borrowed>(engine); });
@@ -127,7 +127,7 @@ double TokenMeter::seconds_per_token(std::size_t expected) const {
     return 1 / per_second(Clock::time_point::min(), Clock::time_point::max());
 }
 
-ServeContestant::ServeContestant(const WholeModel& whole, graph::Engine& engine,
+ServeContestant::ServeContestant(const WholeModel& whole, base::Engine& engine,
                                  const ServeLengths& lengths)
     : whole_(whole), lengths_(lengths), scheduler_(model_with(whole, engine)) {}
 

@@ -53,7 +53,7 @@ private:
 class ServeContestant {
 public:
     /// Neither the model nor the engine is used by others meanwhile; both outlive the object.
-    ServeContestant(const WholeModel& whole, graph::Engine& engine, const ServeLengths& lengths);
+    ServeContestant(const WholeModel& whole, base::Engine& engine, const ServeLengths& lengths);
 
     /// Seconds per token of generations that begin together.
     double decode(std::size_t generations);

@@ -151,7 +151,7 @@ double davids_factor(const WholeModel& whole) {
 Sequences::Sequences(const WholeModel& whole, std::size_t count)
     : graph_(*whole.transformer), caches_(count, graph::KvCache(whole.transformer->config())) {}
 
-void Sequences::forward(graph::Engine& engine, std::size_t tokens) {
+void Sequences::forward(base::Engine& engine, std::size_t tokens) {
     const std::size_t vocabulary = graph_.config().vocab_size;
     ids_.clear();
     for (std::size_t i = 0; i < tokens; ++i) {

@@ -85,7 +85,7 @@ public:
     Sequences(const WholeModel& whole, std::size_t count);
     /// One step with `tokens` tokens of each sequence. The ids are the same every time, since the
     /// work does not depend on them.
-    void forward(graph::Engine& engine, std::size_t tokens = 1);
+    void forward(base::Engine& engine, std::size_t tokens = 1);
     /// Fills `tokens` positions of every cache, as if that many tokens had gone before.
     void write_context(std::size_t tokens);
 

@@ -73,7 +73,7 @@ std::vector<float> residual(const Matrix& matrix, std::size_t rank) {
 class FloatRuntime : public api::Runtime {
 public:
     explicit FloatRuntime(engines::FloatEngine engine) : engine_(std::move(engine)) {}
-    graph::Engine& engine() override { return engine_; }
+    base::Engine& engine() override { return engine_; }
 
 private:
     engines::FloatEngine engine_;

@@ -55,7 +55,7 @@ public:
                       base::require(found.size() == elements, "open_share: a matrix is not whole");
                       return found;
                   }) {}
-    graph::Engine& engine() override { return engine_; }
+    base::Engine& engine() override { return engine_; }
 
 private:
     engines::FloatEngine engine_;

@@ -98,7 +98,7 @@ void measure_matrices(const Checkpoint& checkpoint, const std::vector<Place>& pl
 /// In nats per token, without the blocks of the window. Several threads may share `in_float`, which
 /// only reads.
 double loss_without(engines::BlockWindow window, const Checkpoint& checkpoint,
-                    const std::vector<GroupShape>& groups, graph::Engine& in_float,
+                    const std::vector<GroupShape>& groups, base::Engine& in_float,
                     const std::vector<TokenId>& text, SharedProgress& progress) {
     const auto parameters = engines::parameters_without_biases(
         [&](std::string_view name, std::size_t elements) {

@@ -13,7 +13,7 @@
 namespace slip::api {
 namespace {
 
-using graph::Engine;
+using base::Engine;
 
 class FloatRuntime : public Runtime {
 public:
@@ -26,7 +26,7 @@ public:
             }
         }
     }
-    Engine& engine() override { return engine_; }
+    base::Engine& engine() override { return engine_; }
 
 private:
     engines::FloatEngine engine_;
@@ -37,7 +37,7 @@ class UnsplitRuntime : public Runtime {
 public:
     template <class... Parts>
     explicit UnsplitRuntime(const Parts&... parts) : engine_(parts...) {}
-    Engine& engine() override { return engine_; }
+    base::Engine& engine() override { return engine_; }
 
 private:
     OwnEngine engine_;
@@ -74,7 +74,7 @@ public:
             files.charlie(), weights_, files.integrity_check(), *transports_.front(), session);
         files.charlie().parameters().forget_pages();
     }
-    Engine& engine() override { return *engine_; }
+    base::Engine& engine() override { return *engine_; }
     void wait_for_masks(std::size_t masks_per_group) override {
         engine_->wait_until_ready(masks_per_group);
     }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "optimized/api/model_files.hpp"
-#include "optimized/graph/engine.hpp"
+#include "optimized/base/engine.hpp"
 #include "optimized/protocol/stock_level.hpp"
 #include "slip/charlie.hpp"
 #include "slip/run_statistics.hpp"
@@ -18,7 +18,7 @@ namespace slip::api {
 class Runtime {
 public:
     virtual ~Runtime() = default;
-    virtual graph::Engine& engine() = 0;
+    virtual base::Engine& engine() = 0;
     /// LanguageModel::wait_for_masks().
     virtual void wait_for_masks(std::size_t /*masks_per_group*/) {}
     virtual RunStatistics statistics() const { return {}; }

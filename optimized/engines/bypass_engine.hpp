@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "optimized/graph/engine.hpp"
+#include "optimized/base/engine.hpp"
 
 namespace slip::engines {
 
@@ -24,16 +24,16 @@ struct BlockWindow {
 
 /// Another engine whose matrices in the blocks of a window are zero. Together with
 /// parameters_without_biases() the blocks add nothing to the residual stream.
-class BypassEngine : public graph::Engine {
+class BypassEngine : public base::Engine {
 public:
     /// `inner` multiplies by `groups` and outlives this engine.
-    BypassEngine(graph::Engine& inner, std::vector<base::GroupShape> groups, BlockWindow window)
+    BypassEngine(base::Engine& inner, std::vector<base::GroupShape> groups, BlockWindow window)
         : inner_(inner), groups_(std::move(groups)), window_(window) {}
     void apply(base::GroupId group, base::MatrixView<const float> input,
                std::span<const base::MatrixView<float>> outputs) override;
 
 private:
-    graph::Engine& inner_;
+    base::Engine& inner_;
     std::vector<base::GroupShape> groups_;
     BlockWindow window_;
 };

@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "optimized/artifact/artifact.hpp"
-#include "optimized/graph/engine.hpp"
+#include "optimized/base/engine.hpp"
 #include "optimized/kernels/group_weights.hpp"
 
 namespace slip::engines {
 
 /// The checkpoint in float32, as the baseline for accuracy. Products in a fixed order (MODEL-5).
-class FloatEngine : public graph::Engine {
+class FloatEngine : public base::Engine {
 public:
     /// `weights(name, elements)` gives the float values of the tensor `name` (with ".weight").
     FloatEngine(std::vector<base::GroupShape> groups,
@@ -27,7 +27,7 @@ private:
 };
 
 /// The integer model without a protocol: W_int whole. An oracle, never a speed baseline.
-class UnsplitEngine : public graph::Engine {
+class UnsplitEngine : public base::Engine {
 public:
     /// Throws BadInput unless both halves come from one split. Both outlive the engine.
     UnsplitEngine(const artifact::CharlieArtifact& charlie, const artifact::DavidArtifact& david);
@@ -44,7 +44,7 @@ private:
 };
 
 /// HIDE-8: the integer model of a hidden split without a protocol, W' whole.
-class HiddenModelEngine : public graph::Engine {
+class HiddenModelEngine : public base::Engine {
 public:
     /// Both outlive the engine.
     HiddenModelEngine(const artifact::CharlieArtifact& charlie,

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "optimized/artifact/artifact.hpp"
+#include "optimized/base/engine.hpp"
 #include "optimized/base/trace_span.hpp"
 #include "optimized/engines/low_rank_factors.hpp"
 #include "optimized/engines/quantised_columns.hpp"
-#include "optimized/graph/engine.hpp"
 #include "optimized/protocol/charlie.hpp"
 
 namespace slip::engines {
@@ -44,7 +44,7 @@ struct HybridStatistics {
 /// work ahead of use hold it. Reserves no memory for a message once a larger one was sent. A wide
 /// matrix of the hidden split has a message for each of its parts, whose outputs are added
 /// (HIDE-7).
-class HybridEngine : public graph::Engine {
+class HybridEngine : public base::Engine {
 public:
     /// Opens a session with the David to whom `transport` leads, and ends it in order. `weights`
     /// are as CharlieSession's, and `check` is of charlie.check_secret(). All but the options

@@ -87,7 +87,7 @@ Cnn::Cnn(const base::CnnConfig& config,
     }
 }
 
-std::vector<float> Cnn::forward(Engine& engine, base::MatrixView<const float> images) const {
+std::vector<float> Cnn::forward(base::Engine& engine, base::MatrixView<const float> images) const {
     require(images.cols() == config_.inputs(), "Cnn::forward: images of another size");
     const std::size_t b = images.rows();
     std::vector<float> batch(images.elements().begin(), images.elements().end());

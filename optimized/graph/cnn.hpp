@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "optimized/base/cnn_config.hpp"
+#include "optimized/base/engine.hpp"
 #include "optimized/base/model_shape.hpp"
-#include "optimized/graph/engine.hpp"
 
 namespace slip::graph {
 
@@ -26,7 +26,7 @@ public:
     /// classes(). All images of one call go through the engine as one batch, or as many as it takes
     /// in a step. Throws InternalError
     /// on another shape, and what the engine throws.
-    std::vector<float> forward(Engine& engine, base::MatrixView<const float> images) const;
+    std::vector<float> forward(base::Engine& engine, base::MatrixView<const float> images) const;
 
     const base::CnnConfig& config() const { return config_; }
 

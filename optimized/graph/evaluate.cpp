@@ -26,7 +26,7 @@ double negative_log_likelihood(std::span<const float> logits, TokenId id) {
 /// One text after the other through a model, the memory kept.
 class Reader {
 public:
-    Reader(const Transformer& model, Engine& engine)
+    Reader(const Transformer& model, base::Engine& engine)
         : model_(model), engine_(engine), cache_(model.config()) {}
 
     /// Forgets all but the first `length` tokens.
@@ -65,7 +65,7 @@ private:
     }
 
     const Transformer& model_;
-    Engine& engine_;
+    base::Engine& engine_;
     KvCache cache_;
     Workspace workspace_{base::available_threads()};
     std::vector<float> logits_;
@@ -107,8 +107,8 @@ double PerplexityResult::perplexity() const { return std::exp(nll / static_cast<
 
 namespace slip::graph {
 
-PerplexityResult perplexity(const Transformer& model, Engine& engine, std::span<const TokenId> ids,
-                            TokenId before, Windows windows,
+PerplexityResult perplexity(const Transformer& model, base::Engine& engine,
+                            std::span<const TokenId> ids, TokenId before, Windows windows,
                             const std::function<void(std::uint64_t)>& progress) {
     require(windows.stride >= 1 && windows.stride <= windows.length &&
                 windows.length <= model.config().max_position_embeddings,
@@ -130,7 +130,7 @@ PerplexityResult perplexity(const Transformer& model, Engine& engine, std::span<
     return result;
 }
 
-std::vector<double> log_likelihoods(const Transformer& model, Engine& engine,
+std::vector<double> log_likelihoods(const Transformer& model, base::Engine& engine,
                                     std::vector<Continuation> continuations) {
     require(!continuations.empty(), "log_likelihoods: no continuation");
     for (Continuation& each : continuations) {

@@ -14,8 +14,8 @@ namespace slip::graph {
 /// Adds up the negative log-likelihoods of all `ids`. The first window scores as many as it is
 /// long, the token `before` standing before them; every later one scores the next `stride` ids, the
 /// last of its `length` successors. `progress` sees the tokens done.
-PerplexityResult perplexity(const Transformer& model, Engine& engine, std::span<const TokenId> ids,
-                            TokenId before, Windows windows,
+PerplexityResult perplexity(const Transformer& model, base::Engine& engine,
+                            std::span<const TokenId> ids, TokenId before, Windows windows,
                             const std::function<void(std::uint64_t)>& progress);
 
 /// A text whose last `scored` tokens are judged.
@@ -27,7 +27,7 @@ struct Continuation {
 /// The log-likelihood, in nats, of the scored tokens of each continuation, given the tokens before
 /// them; of a text that does not fit the model's context the end counts. What the continuations
 /// begin with in common is computed once. Throws BadInput if more is scored than fits.
-std::vector<double> log_likelihoods(const Transformer& model, Engine& engine,
+std::vector<double> log_likelihoods(const Transformer& model, base::Engine& engine,
                                     std::vector<Continuation> continuations);
 
 }  // namespace slip::graph

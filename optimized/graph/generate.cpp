@@ -38,7 +38,7 @@ std::span<const TokenId> KeptSequence::begin(std::span<const TokenId> prompt) {
     return prompt.subspan(shared);
 }
 
-void KeptSequence::extend(const Transformer& model, Engine& engine, Workspace& workspace,
+void KeptSequence::extend(const Transformer& model, base::Engine& engine, Workspace& workspace,
                           std::span<const TokenId> ids, Logits wanted, std::vector<float>& logits) {
     ids_.reserve(ids_.size() + ids.size());
     model.forward(engine, workspace, {cache_, ids, wanted}, logits);
@@ -57,8 +57,9 @@ std::size_t room_for_guesses(const base::ModelConfig& config, std::size_t length
     return longrope(config) && length <= original ? std::min(room, original - length) : room;
 }
 
-std::vector<TokenId> generate(const Transformer& model, Engine& engine, KeptSequence& sequence,
-                              std::span<const TokenId> prompt, const SamplingOptions& options,
+std::vector<TokenId> generate(const Transformer& model, base::Engine& engine,
+                              KeptSequence& sequence, std::span<const TokenId> prompt,
+                              const SamplingOptions& options,
                               const LanguageModel::OnToken& on_token) {
     const std::size_t positions = positions_for(model, prompt, options);
     std::span<const TokenId> input = sequence.begin(prompt);
@@ -101,7 +102,7 @@ std::vector<TokenId> generate(const Transformer& model, Engine& engine, KeptSequ
     return generated;
 }
 
-std::vector<TokenId> generate(const Transformer& model, Engine& engine,
+std::vector<TokenId> generate(const Transformer& model, base::Engine& engine,
                               std::span<const TokenId> prompt, const SamplingOptions& options,
                               const LanguageModel::OnToken& on_token) {
     KeptSequence sequence(model.config());

@@ -31,7 +31,7 @@ public:
     std::span<const TokenId> begin(std::span<const TokenId> prompt);
     /// Appends `ids` and writes the logits that are wanted. Throws what Transformer::forward()
     /// throws; then the sequence is as before.
-    void extend(const Transformer& model, Engine& engine, Workspace& workspace,
+    void extend(const Transformer& model, base::Engine& engine, Workspace& workspace,
                 std::span<const TokenId> ids, Logits wanted, std::vector<float>& logits);
     /// Forgets all tokens but the first `length`, which it has.
     void truncate(std::size_t length);
@@ -45,11 +45,12 @@ private:
 /// LanguageModel::generate(), for any graph and engine; BOS is included by the caller. Begins with
 /// what `sequence` and the prompt share, and leaves the sequence as far as it was computed, guesses
 /// of the last step (MODEL-21) included. The sequence is one of this graph alone.
-std::vector<TokenId> generate(const Transformer& model, Engine& engine, KeptSequence& sequence,
-                              std::span<const TokenId> prompt, const SamplingOptions& options,
+std::vector<TokenId> generate(const Transformer& model, base::Engine& engine,
+                              KeptSequence& sequence, std::span<const TokenId> prompt,
+                              const SamplingOptions& options,
                               const LanguageModel::OnToken& on_token);
 /// The same with a sequence of its own.
-std::vector<TokenId> generate(const Transformer& model, Engine& engine,
+std::vector<TokenId> generate(const Transformer& model, base::Engine& engine,
                               std::span<const TokenId> prompt, const SamplingOptions& options,
                               const LanguageModel::OnToken& on_token);
 

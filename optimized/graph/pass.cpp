@@ -49,7 +49,7 @@ void append_two_round_groups(const base::ModelConfig& config, std::size_t block,
     }
 }
 
-Pass::Pass(const base::ModelConfig& config, Engine& engine, Workspace& workspace,
+Pass::Pass(const base::ModelConfig& config, base::Engine& engine, Workspace& workspace,
            std::span<const BatchEntry> batch)
     : config_(config), engine_(engine), workspace_(workspace), batch_(batch) {
     place_rows();

@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
+#include "optimized/base/engine.hpp"
 #include "optimized/base/matrix_view.hpp"
 #include "optimized/base/model_shape.hpp"
 #include "optimized/graph/batch.hpp"
-#include "optimized/graph/engine.hpp"
 
 namespace slip::graph {
 
@@ -62,7 +62,7 @@ void append_two_round_groups(const base::ModelConfig& config, std::size_t block,
 class Pass {
 public:
     /// All of them outlive the pass. No two entries have one cache.
-    Pass(const base::ModelConfig& config, Engine& engine, Workspace& workspace,
+    Pass(const base::ModelConfig& config, base::Engine& engine, Workspace& workspace,
          std::span<const BatchEntry> batch);
 
     /// Engine::apply(). The graph's only way to multiply by a weight matrix (MODEL-1).
@@ -128,7 +128,7 @@ private:
                      base::MatrixView<float> scores) const;
 
     const base::ModelConfig& config_;
-    Engine& engine_;
+    base::Engine& engine_;
     Workspace& workspace_;
     std::span<const BatchEntry> batch_;
 };

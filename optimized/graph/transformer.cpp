@@ -58,8 +58,8 @@ Transformer::Transformer(const ModelConfig& config) : config_(config) {
             "Transformer: the query heads must be a multiple of the key heads");
 }
 
-void Transformer::forward(Engine& engine, Workspace& workspace, std::span<const BatchEntry> batch,
-                          std::vector<float>& logits) const {
+void Transformer::forward(base::Engine& engine, Workspace& workspace,
+                          std::span<const BatchEntry> batch, std::vector<float>& logits) const {
     require_sequences_of_their_own(batch);
     for (const BatchEntry& entry : batch) check(entry);
     for (const BatchEntry& entry : batch) compute_keys_for(entry, engine, workspace);
@@ -67,7 +67,7 @@ void Transformer::forward(Engine& engine, Workspace& workspace, std::span<const 
 }
 
 /// One pass through the graph, of entries that were checked and have the keys that they need.
-void Transformer::run(Engine& engine, Workspace& workspace, std::span<const BatchEntry> batch,
+void Transformer::run(base::Engine& engine, Workspace& workspace, std::span<const BatchEntry> batch,
                       std::vector<float>& logits) const {
     Pass pass(config_, engine, workspace, batch);
     embed(pass);
@@ -80,14 +80,14 @@ void Transformer::run(Engine& engine, Workspace& workspace, std::span<const Batc
     pass.commit();
 }
 
-void Transformer::forward(Engine& engine, Workspace& workspace, const BatchEntry& entry,
+void Transformer::forward(base::Engine& engine, Workspace& workspace, const BatchEntry& entry,
                           std::vector<float>& logits) const {
     check(entry);
     compute_keys_for(entry, engine, workspace);
     run_in_steps(engine, workspace, entry, logits);
 }
 
-void Transformer::run_in_steps(Engine& engine, Workspace& workspace, const BatchEntry& entry,
+void Transformer::run_in_steps(base::Engine& engine, Workspace& workspace, const BatchEntry& entry,
                                std::vector<float>& logits) const {
     constexpr std::size_t largest = KvCache::tokens_at_once;
     if (entry.ids.size() <= largest) return run(engine, workspace, std::span(&entry, 1), logits);
@@ -122,7 +122,7 @@ bool Transformer::computes_keys_again(const BatchEntry& entry) const {
 /// MODEL-14: with longrope, the keys of a sequence as long as it will be. Where the cached ones are
 /// those of a shorter or of a longer sequence, all its tokens are computed again. So they are where
 /// windows have not kept what the next token sees (MODEL-16).
-void Transformer::compute_keys_for(const BatchEntry& entry, Engine& engine,
+void Transformer::compute_keys_for(const BatchEntry& entry, base::Engine& engine,
                                    Workspace& workspace) const {
     KvCache& cache = entry.cache;
     const bool longer = longer_with(entry);

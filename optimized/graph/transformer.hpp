@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "optimized/base/engine.hpp"
 #include "optimized/base/model_shape.hpp"
 #include "optimized/graph/embedding.hpp"
-#include "optimized/graph/engine.hpp"
 #include "optimized/graph/operations.hpp"
 #include "optimized/graph/pass.hpp"
 
@@ -36,11 +36,11 @@ public:
     /// InternalError for a batch that is empty or holds one sequence twice, and what the engine
     /// throws; then every sequence is as long as before, and `logits` is unspecified. Memory: what
     /// Workspace says, the caches' growth, `logits`, and what the engine keeps for its messages.
-    void forward(Engine& engine, Workspace& workspace, std::span<const BatchEntry> batch,
+    void forward(base::Engine& engine, Workspace& workspace, std::span<const BatchEntry> batch,
                  std::vector<float>& logits) const;
     /// One sequence, cut into steps of tokens_of_a_prompt_at_once at most, so that the workspace
     /// does not grow with the prompt.
-    void forward(Engine& engine, Workspace& workspace, const BatchEntry& entry,
+    void forward(base::Engine& engine, Workspace& workspace, const BatchEntry& entry,
                  std::vector<float>& logits) const;
 
     /// What a batch would be refused for because of this entry: BadInput if an id is outside the
@@ -65,12 +65,13 @@ private:
     virtual void head(base::MatrixView<const float> stream, Pass& pass,
                       base::MatrixView<float> logits) const = 0;
 
-    void run(Engine& engine, Workspace& workspace, std::span<const BatchEntry> batch,
+    void run(base::Engine& engine, Workspace& workspace, std::span<const BatchEntry> batch,
              std::vector<float>& logits) const;
-    void run_in_steps(Engine& engine, Workspace& workspace, const BatchEntry& entry,
+    void run_in_steps(base::Engine& engine, Workspace& workspace, const BatchEntry& entry,
                       std::vector<float>& logits) const;
     bool longer_with(const BatchEntry& entry) const;
-    void compute_keys_for(const BatchEntry& entry, Engine& engine, Workspace& workspace) const;
+    void compute_keys_for(const BatchEntry& entry, base::Engine& engine,
+                          Workspace& workspace) const;
 
     base::ModelConfig config_;
 };

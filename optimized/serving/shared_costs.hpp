@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "optimized/api/runtime.hpp"
-#include "optimized/graph/engine.hpp"
+#include "optimized/base/engine.hpp"
 #include "slip/run_statistics.hpp"
 #include "slip/scheduler.hpp"
 
@@ -21,7 +21,7 @@ struct Sharer {
 /// Passes a step's products on to the engine of a session, one message at a time, and writes each
 /// accepted message into the receipts of those who had columns in it. Its bytes and multiplications
 /// are shared by columns, so that the receipts add up to the whole.
-class SharedCosts : public graph::Engine {
+class SharedCosts : public base::Engine {
 public:
     /// `head`: the group that only wanted rows go to.
     explicit SharedCosts(base::GroupId head) : head_(head) {}

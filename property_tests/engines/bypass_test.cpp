@@ -52,7 +52,7 @@ TEST(Bypass, DECO_12_a_window_ends_where_it_says) {
 }
 
 /// An engine that counts what it is asked.
-class Counting : public graph::Engine {
+class Counting : public base::Engine {
 public:
     void apply(base::GroupId, base::MatrixView<const float>,
                std::span<const base::MatrixView<float>>) override {

@@ -26,13 +26,13 @@ using namespace artifact;
 using namespace base;
 using namespace engines;
 using namespace protocol;
-using graph::Engine;
+using base::Engine;
 
 namespace ref = reference;
 
 /// Applies one group to `input` and returns the members' outputs.
-std::vector<std::vector<float>> apply_group(Engine& engine, const CharlieGroup& group, GroupId id,
-                                            MatrixView<const float> input) {
+std::vector<std::vector<float>> apply_group(base::Engine& engine, const CharlieGroup& group,
+                                            GroupId id, MatrixView<const float> input) {
     std::vector<std::vector<float>> outputs;
     std::vector<MatrixView<float>> views;
     for (const CharlieMember& member : group.members) {
@@ -249,7 +249,7 @@ TEST(Model, MODEL_21_LIN_4_guesses_change_messages_and_no_bit) {
     SamplingOptions options;
     options.max_tokens = 40;
     options.logit_bias = {{split.charlie.config().eos_token_id.value(), -1e6}};
-    const auto answer = [&](Engine& engine) {
+    const auto answer = [&](base::Engine& engine) {
         std::vector<float> all;
         const auto ids =
             graph::generate(split.graph, engine, std::vector<TokenId>{1, 2, 1, 2, 1, 2}, options,
@@ -362,7 +362,8 @@ TEST(Model, MODEL_4_engines_refuse_shapes_that_are_not_the_groups) {
     FloatEngine in_float(graph::groups_of(model.config), model.lookup());
     const std::size_t n = split.charlie.groups()[0].n;
     std::vector<float> input(n + 1, 1.0F);
-    for (Engine* engine : std::initializer_list<Engine*>{&hybrid.engine, &unsplit, &in_float}) {
+    for (base::Engine* engine :
+         std::initializer_list<base::Engine*>{&hybrid.engine, &unsplit, &in_float}) {
         EXPECT_THROW(engine->apply(0, {input.data(), 1, n + 1}, {}), InternalError);
         EXPECT_THROW(engine->apply(0, {input.data(), 1, n}, {}), InternalError);
         EXPECT_THROW(engine->apply(1000, {input.data(), 1, n}, {}), InternalError);

@@ -93,7 +93,7 @@ std::size_t allocations_of_this_thread(const Work& work) {
 /// One token through every group, as decoding does. The outputs are reserved before.
 class Decoder {
 public:
-    Decoder(const testing::SplitLlama& split, Engine& engine) : engine_(engine) {
+    Decoder(const testing::SplitLlama& split, base::Engine& engine) : engine_(engine) {
         for (const artifact::CharlieGroup& group : split.charlie.groups()) {
             Shape& shape = shapes_.emplace_back();
             shape.input.assign(group.product().inputs(), 0.25F);
@@ -118,7 +118,7 @@ private:
         std::vector<std::vector<float>> results;
         std::vector<base::MatrixView<float>> outputs;
     };
-    Engine& engine_;
+    base::Engine& engine_;
     std::vector<Shape> shapes_;
 };
 
@@ -172,7 +172,8 @@ TEST(OnlineMemory, MODEL_6_the_first_underrun_of_a_pool_allocates_nothing) {
 /// Three sequences per step: one reads four tokens of a prompt, two decode.
 class Batches {
 public:
-    Batches(const testing::SplitLlama& split, Engine& engine) : split_(split), engine_(engine) {
+    Batches(const testing::SplitLlama& split, base::Engine& engine)
+        : split_(split), engine_(engine) {
         start();
     }
     /// New sequences, with room for all their positions.
@@ -193,7 +194,7 @@ public:
 
 private:
     const testing::SplitLlama& split_;
-    Engine& engine_;
+    base::Engine& engine_;
     const std::vector<TokenId> ids_{1, 2, 3, 4};
     std::vector<KvCache> caches_;
     Workspace workspace_;

@@ -258,7 +258,7 @@ inline std::vector<TokenId> random_ids(std::uint64_t seed, std::size_t count,
 }
 
 /// The logits of every position, `calls` tokens per call.
-inline std::vector<float> logits_in_calls(const graph::Transformer& graph, graph::Engine& engine,
+inline std::vector<float> logits_in_calls(const graph::Transformer& graph, base::Engine& engine,
                                           const std::vector<TokenId>& ids,
                                           std::size_t tokens_per_call) {
     graph::KvCache cache(graph.config());

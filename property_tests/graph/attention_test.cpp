@@ -168,7 +168,7 @@ RC_GTEST_PROP(Attention, MODEL_3_MODEL_5_blocks_do_not_change_bits, ()) {
 }
 
 /// Attention multiplies by no weights.
-struct NoEngine : Engine {
+struct NoEngine : base::Engine {
     void apply(base::GroupId, base::MatrixView<const float>,
                std::span<const base::MatrixView<float>>) override {
         FAIL() << "attention has asked for a product";

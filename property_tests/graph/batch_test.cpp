@@ -112,7 +112,7 @@ public:
         return takes;
     }
 
-    Bits forward(const std::vector<Take>& takes, Engine& engine) {
+    Bits forward(const std::vector<Take>& takes, base::Engine& engine) {
         std::vector<BatchEntry> batch;
         for (const Take& take : takes) {
             KvCache& cache = caches_[take.sequence];

@@ -44,7 +44,7 @@ Decoder graph_for(std::size_t vocabulary) {
     return Decoder(config_for(vocabulary), find, {});
 }
 
-class BigramEngine : public Engine {
+class BigramEngine : public base::Engine {
 public:
     explicit BigramEngine(Table table) : table_(std::move(table)) {}
     void apply(base::GroupId, base::MatrixView<const float> input,

@@ -173,7 +173,7 @@ struct HeadAlone {
 /// The text to come is known: the logits of row r are those of the token that comes r places after
 /// the last one taken. Rows behind a wrong guess are such logits too, and must not be used. All
 /// other products are 0.
-class ScriptEngine : public Engine {
+class ScriptEngine : public base::Engine {
 public:
     explicit ScriptEngine(Ids script, GroupId head = 0) : script_(std::move(script)), head_(head) {}
     void apply(GroupId group, MatrixView<const float> input,
@@ -267,9 +267,9 @@ TEST(Guesses, MODEL_21_MODEL_3_a_kept_sequence_has_what_was_chosen_and_no_wrong_
 // ---------------------------------------------------------------------------------------------
 
 /// What the first group multiplies: the tokens of each step.
-class StepsEngine : public Engine {
+class StepsEngine : public base::Engine {
 public:
-    explicit StepsEngine(Engine& inner) : inner_(inner) {}
+    explicit StepsEngine(base::Engine& inner) : inner_(inner) {}
     void apply(GroupId group, MatrixView<const float> input,
                std::span<const MatrixView<float>> outputs) override {
         if (group == 0) tokens.push_back(input.rows());
@@ -278,7 +278,7 @@ public:
     std::vector<std::size_t> tokens;
 
 private:
-    Engine& inner_;
+    base::Engine& inner_;
 };
 
 struct Enough : std::exception {};
@@ -366,7 +366,7 @@ RC_GTEST_PROP(Guesses, MODEL_21_MODEL_3_no_bit_of_an_answer_depends_on_guesses, 
                      {}};
         Reader first = plain;
         Reader second = plain;
-        const auto run = [&](Engine& with, KeptSequence& kept, Reader& reader) {
+        const auto run = [&](base::Engine& with, KeptSequence& kept, Reader& reader) {
             try {
                 generate(*graph, with, kept, prompt, options, reader.on_token());
             } catch (const Enough&) {

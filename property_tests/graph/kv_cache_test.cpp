@@ -79,7 +79,7 @@ struct Recomputed {
         change(model.config);
         graph = make_graph(model.config, model.lookup());
     }
-    Bits append(KvCache& cache, const Ids& text, std::size_t end, Engine& with) {
+    Bits append(KvCache& cache, const Ids& text, std::size_t end, base::Engine& with) {
         std::vector<float> logits;
         const auto ids = std::span(text).subspan(cache.length(), end - cache.length());
         graph->forward(with, workspace, {cache, ids, Logits::last_position}, logits);
@@ -174,9 +174,9 @@ TEST(KvCache, MODEL_14_a_failure_while_keys_are_computed_again_loses_no_token) {
 }
 
 /// Counts the tokens that go through the first block.
-class CountingEngine : public Engine {
+class CountingEngine : public base::Engine {
 public:
-    explicit CountingEngine(Engine& inner) : inner_(inner) {}
+    explicit CountingEngine(base::Engine& inner) : inner_(inner) {}
     void apply(GroupId group, MatrixView<const float> input,
                std::span<const MatrixView<float>> outputs) override {
         if (group == 0) tokens_ += input.rows();
@@ -185,13 +185,13 @@ public:
     std::size_t tokens() const { return tokens_; }
 
 private:
-    Engine& inner_;
+    base::Engine& inner_;
     std::size_t tokens_ = 0;
 };
 
 /// The ids of a generation, and after them the bits of the logits that each was chosen from.
-Bits generation(const Transformer& graph, Engine& engine, KeptSequence* sequence, const Ids& prompt,
-                std::size_t tokens) {
+Bits generation(const Transformer& graph, base::Engine& engine, KeptSequence* sequence,
+                const Ids& prompt, std::size_t tokens) {
     SamplingOptions options;
     options.max_tokens = tokens;
     std::vector<float> all;

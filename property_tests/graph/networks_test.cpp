@@ -154,7 +154,7 @@ TEST(Networks, MODEL_3_CNN_5_more_images_than_fit_a_message_are_cut_into_several
     const ProductShape& shape = stacked[0].shape();
     const std::size_t count = protocol::columns_that_fit(shape, david.set().planes) + 3;
     const std::vector<float> images = weights(count * shape.inputs(), random);
-    const auto outputs_of = [&](graph::Engine& engine) {
+    const auto outputs_of = [&](base::Engine& engine) {
         std::vector<float> outputs(count * shape.outputs());
         const std::array views{MatrixView<float>(outputs.data(), count, shape.outputs())};
         engine.apply(0, {images.data(), count, shape.inputs()}, views);
@@ -165,7 +165,7 @@ TEST(Networks, MODEL_3_CNN_5_more_images_than_fit_a_message_are_cut_into_several
 }
 
 /// Keeps what it is given, and answers with zeros.
-class RecordingEngine : public graph::Engine {
+class RecordingEngine : public base::Engine {
 public:
     void apply(GroupId, MatrixView<const float> input,
                std::span<const MatrixView<float>> outputs) override {

@@ -22,10 +22,10 @@ constexpr base::GroupId head = 9;
 
 /// Messages of at most `largest` columns; each costs odd numbers, so that shares are rounded. The
 /// reply to message `wrong` fails.
-class CountingRuntime : public api::Runtime, private graph::Engine {
+class CountingRuntime : public api::Runtime, private base::Engine {
 public:
     explicit CountingRuntime(std::size_t largest) : largest_(largest) {}
-    graph::Engine& engine() override { return *this; }
+    base::Engine& engine() override { return *this; }
     RunStatistics statistics() const override { return run; }
     std::size_t columns_per_message(base::GroupId) const override { return largest_; }
 
@@ -57,7 +57,7 @@ void multiply(SharedCosts& costs, base::GroupId group, std::size_t rows) {
     for (std::size_t i = 0; i < rows; ++i) input[i] = static_cast<float>(i);
     std::vector<float> output(rows);
     const std::array outputs{base::MatrixView<float>(output.data(), rows, 1)};
-    static_cast<graph::Engine&>(costs).apply(group, {input.data(), rows, 1}, outputs);
+    static_cast<base::Engine&>(costs).apply(group, {input.data(), rows, 1}, outputs);
     RC_ASSERT(output == input);
 }
 

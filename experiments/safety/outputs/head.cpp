@@ -95,7 +95,7 @@ void hide(Head& head, base::MatrixView<const float> weights, std::mt19937_64& ra
 }
 
 /// The model in float32, which notes what comes to its last group.
-class NotingEngine : public graph::Engine {
+class NotingEngine : public base::Engine {
 public:
     NotingEngine(std::vector<base::GroupShape> groups, const importing::Checkpoint& checkpoint)
         : last_(static_cast<base::GroupId>(groups.size() - 1)),

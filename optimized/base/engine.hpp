@@ -7,7 +7,7 @@
 #include "optimized/base/matrix_view.hpp"
 #include "optimized/base/model_shape.hpp"
 
-namespace slip::graph {
+namespace slip::base {
 
 class Engine {
 public:
@@ -18,8 +18,8 @@ public:
     /// (CONV-1, MODEL-3). Shapes: input b x n; outputs[i] b x m_i; one output per member, in the
     /// group's order (LIN-3); biases are the graph's. Throws InternalError on other shapes, and
     /// what the engine's protocol throws.
-    virtual void apply(base::GroupId group, base::MatrixView<const float> input,
-                       std::span<const base::MatrixView<float>> outputs) = 0;
+    virtual void apply(GroupId group, MatrixView<const float> input,
+                       std::span<const MatrixView<float>> outputs) = 0;
 };
 
-}  // namespace slip::graph
+}  // namespace slip::base
