@@ -27,12 +27,13 @@ class CheckCase(unittest.TestCase):
         self.root = pathlib.Path(folder.name).resolve()
         self.write("tools/layers.txt",
                    "include/slip ->\nreference ->\noptimized/base ->\noptimized/kernels -> optimized/base\n"
-                   "property_tests -> reference optimized\nforbid reference: thread\n"
+                   "property_tests -> reference optimized/base\nforbid reference: thread\n"
                    "forbid optimized except optimized/kernels/leaf: immintrin.h\n")
         self.write("spec/ring.md",
                    "# Ring\n\n### DEMO-1\n\n**Addition.** MUST; reference, test\n\n7 (= 2^3 - 1)\n")
         self.write("reference/ring.hpp", "// DEMO-1\n")
-        self.write("property_tests/ring_test.cpp", "// DEMO_1\n")
+        self.write("property_tests/ring_test.cpp",
+                   '#include "optimized/base/a.hpp"\n#include "reference/ring.hpp"\n// DEMO_1\n')
         self.write("optimized/base/a.hpp", "#pragma once\n")
         self.write("optimized/kernels/b.cpp", '#include "optimized/base/a.hpp"\n')
         self.write(leaves.LIST, "    SLIP_KERNEL(scales, scale)\n    SLIP_KERNEL(sums, sum)\n")
@@ -65,7 +66,10 @@ class CheckCase(unittest.TestCase):
                    "# C\n\n## Words\n\n| word | what it is | not used for it |\n|---|---|---|\n"
                    "| folder | what holds files | directory, directories |\n"
                    "| mask | what is added | pad, blinding factor |\n\n## Symbols\n")
-        self.write("CMakeLists.txt", "project(slip VERSION 1.2.3 LANGUAGES CXX)\n")
+        self.write("CMakeLists.txt", "project(slip VERSION 1.2.3 LANGUAGES CXX)\n"
+                   "slip_room(slip_base FOLDER optimized/base)\n"
+                   "slip_room(slip_kernels PLAIN\n"
+                   "          FOLDER optimized/kernels ALONE \"/(a|b)[.]cpp\" DEPENDS slip_base)\n")
         self.write("include/slip/version.h", version_header("1.2.3", 1, 2, 3))
 
     def write(self, name, text):

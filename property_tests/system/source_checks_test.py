@@ -90,13 +90,22 @@ class Layers(CheckCase):
     def test_intrinsics_outside_the_leaves(self):
         self.write("optimized/kernels/b.cpp", "#include <immintrin.h>\n")
         self.assert_red(layers, "<immintrin.h>")
-        self.write("optimized/kernels/b.cpp", "")
+        self.write("optimized/kernels/b.cpp", '#include "optimized/base/a.hpp"\n')
         self.write("optimized/kernels/leaf/c.cpp", "#include <immintrin.h>\n")
         self.assertEqual(layers.check(self.root), [])
 
     def test_file_in_no_room(self):
         self.write("attic/a.cpp", "")
         self.assert_red(layers, "attic/a.cpp")
+
+    def test_an_arrow_that_nothing_needs(self):
+        self.write("optimized/kernels/b.cpp", "")
+        self.assert_red(layers, "tools/layers.txt: nothing in optimized/kernels includes from optimized/base")
+
+    def test_a_link_that_no_arrow_allows(self):
+        text = (self.root / "CMakeLists.txt").read_text()
+        self.write("CMakeLists.txt", text.replace("optimized/base)", "optimized/base DEPENDS slip_kernels)"))
+        self.assert_red(layers, "CMakeLists.txt: optimized/base links optimized/kernels")
 
 
 class Presets(CheckCase):

@@ -1,9 +1,11 @@
-"""Includes follow tools/layers.txt."""
+"""Includes follow tools/layers.txt, every line of which is used, and so do the rooms that CMake links."""
 
 import re
 
 from checks import tree
 
+PUBLIC = "include/slip"
+ROOM = re.compile(r'slip_room\((\w+)\s((?:[^()"]|"[^"]*")*)\)')
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 
 
@@ -32,9 +34,34 @@ def room_of(path, rooms):
     return max((room for room in rooms if inside(path, room)), key=len, default=None)
 
 
+def linked(text):
+    """{folder: [linked folders]} of the rooms in a CMakeLists.txt."""
+    rooms = {}
+    for name, body in ROOM.findall(text):
+        words = body.replace("\n", " ").split()
+        depends = words[words.index("DEPENDS") + 1:] if "DEPENDS" in words else []
+        rooms[name] = words[words.index("FOLDER") + 1], [word for word in depends if word.startswith("slip_")]
+    return {folder: [rooms[name][0] for name in names] for folder, names in rooms.values()}
+
+
+def check_links(root, allowed):
+    """Problems of rooms that link what they may not include. Public headers are implemented in several rooms,
+    so a room that may include them may link whichever has what it calls."""
+    implementing = {room for room, rooms in allowed.items() if PUBLIC in rooms}
+    problems = []
+    for folder, others in linked((root / "CMakeLists.txt").read_text()).items():
+        room = room_of(folder, allowed)
+        may = {room} | {room_of(prefix, allowed) for prefix in allowed[room]}
+        for other in others:
+            if room_of(other, allowed) not in may | (implementing if PUBLIC in allowed[room] else set()):
+                problems.append(f"CMakeLists.txt: {folder} links {other}, from which tools/layers.txt "
+                                "does not let it include")
+    return problems
+
+
 def check(root):
     allowed, forbidden = read_table(root / "tools/layers.txt")
-    problems = []
+    problems, used = check_links(root, allowed), set()
     for path in tree.files(root, tree.SOURCES):
         name = path.relative_to(root).as_posix()
         room = room_of(name, allowed)
@@ -47,11 +74,15 @@ def check(root):
                 quoted = (path.parent / quoted).relative_to(root).as_posix()
             elif quoted and (root / "include" / quoted).is_file():  # as users include them
                 quoted = f"include/{quoted}"
-            if quoted and not any(inside(quoted, prefix) for prefix in [room] + allowed[room]):
+            prefixes = [prefix for prefix in [room] + allowed[room] if quoted and inside(quoted, prefix)]
+            used.update((room, prefix) for prefix in prefixes)
+            if quoted and not prefixes:
                 problems.append(f'{name}: includes "{quoted}"; {room} may include from '
                                 f"{', '.join([room] + allowed[room])}")
             for where, exceptions, headers in forbidden:
                 if (system in headers and inside(name, where)
                         and not any(inside(name, exception) for exception in exceptions)):
                     problems.append(f"{name}: includes <{system}>, which {where} must not")
-    return problems
+    return problems + [f"tools/layers.txt: nothing in {room} includes from {prefix}"
+                       for room, prefixes in allowed.items() for prefix in prefixes
+                       if (room, prefix) not in used]
