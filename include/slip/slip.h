@@ -311,7 +311,7 @@ typedef struct slip_generation_request {
     size_t ends_count;       /**< how many ids `ends` has */
     slip_on_token on_token;  /**< in the scheduler's thread, which it must not hold up */
     slip_on_end on_end;      /**< in the scheduler's thread */
-    void* context;           /**< of both */
+    void* context;           /**< the first argument of both functions */
 } slip_generation_request;
 
 /** slip::Scheduler::submit(). What the request points to may go away when this returns. *id names
@@ -353,7 +353,7 @@ typedef struct slip_split_options {
     const char* seal;    /**< slip::SplitOptions::seal, a file; NULL: nothing is sealed */
     slip_on_progress on_progress; /**< called at the start and after every matrix */
     slip_report note;             /**< gets the notes that slip::split_checkpoint() returns */
-    void* context;                /**< of both */
+    void* context;                /**< the first argument of both functions */
     size_t shards;                /**< slip::SplitOptions::shards; 0: one */
 } slip_split_options;
 

@@ -1,4 +1,5 @@
-// What Charlie's session does with residues, apart from when it does it. Private to this room.
+// What Charlie's session does with residues, apart from when it does it. Outside this room nothing
+// uses it, though charlie.hpp includes it for a member.
 #pragma once
 
 #include <cstddef>

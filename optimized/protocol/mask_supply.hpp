@@ -1,4 +1,5 @@
-// Where a session's masks come from. Charlie makes them himself: cancellation.hpp.
+// Where a session's masks come from. Charlie makes them himself: lattice_supply.hpp, or
+// of uniform masks cancellation.hpp.
 #pragma once
 
 #include <algorithm>
