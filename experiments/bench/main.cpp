@@ -65,7 +65,7 @@ constexpr const char* usage =
     "        time to the first token of 512. Says on standard error how far it is.\n"
     "cost:   Charlie's multiplications in parts of the model's, on a schedule of one token, "
     "without\n"
-    "        attention and AES; nothing is run.\n"
+    "        attention and AES, but charlie_total_* with floats after 32 tokens; nothing is run.\n"
     "shapes: what a token costs models of 1.1, 7 and 70 billion weights: messages, bytes and\n"
     "        multiplications, counted; nothing is run. docs/cost.md explains them.\n"
     "round:  what a round over TLS costs beyond its arithmetic, for every group shape.\n"
@@ -241,7 +241,8 @@ int cost(const po::variables_map& values) {
     report_epsilon(shape, report);
     nlohmann::ordered_json json = json_of(report, 1);
     json["multiplications"] = json_of(shape);
-    show(values, report, json, "cost of a token on a schedule, without attention and AES");
+    show(values, report, json,
+         "cost of a token on a schedule, without AES; charlie_total: with floats after 32");
     return 0;
 }
 
