@@ -1,6 +1,7 @@
-"""Adds up JUnit files: one line per file, the skipped tests with their reasons, and a closing line
-'N passed, N failed, N skipped'. Exit status 1 if a test failed or a file holds no test."""
+"""Adds up JUnit files: one line per file, the skipped tests with their reasons, what --say gives, and a
+closing line "N passed, N failed, N skipped". Exit status 1 if a test failed or a file holds no test."""
 
+import argparse
 import pathlib
 import sys
 import xml.etree.ElementTree as xml
@@ -15,7 +16,7 @@ def outcome(case):
     return "passed"
 
 
-def main(paths):
+def main(paths, said=()):
     total = {"passed": 0, "failed": 0, "skipped": 0}
     empty = False
     for path in paths:
@@ -30,9 +31,13 @@ def main(paths):
         empty = empty or not cases
     if empty or not paths:
         print("a result file holds no test: something did not run")
-    print(", ".join(f"{n} {kind}" for kind, n in total.items()))
+    print(*said, ", ".join(f"{n} {kind}" for kind, n in total.items()), sep="\n")
     return 1 if total["failed"] or empty or not paths else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("paths", nargs="*", metavar="FILE")
+    parser.add_argument("--say", action="append", default=[], metavar="TEXT", help="a line before the last")
+    arguments = parser.parse_args()
+    sys.exit(main(arguments.paths, arguments.say))
