@@ -5,9 +5,11 @@ import contextlib
 import json
 import os
 import shutil
+import unittest
 
 try:
     from selenium import webdriver
+    from selenium.common.exceptions import WebDriverException
     from selenium.webdriver.chrome.options import Options
     from selenium.webdriver.chrome.service import Service
 except ImportError:
@@ -17,7 +19,7 @@ CHROMIUM, DRIVER = shutil.which("chromium"), shutil.which("chromedriver")
 # Why no page can be opened here; empty if one can.
 MISSING = ", ".join(name for name, found in [
     ("chromium", CHROMIUM), ("chromium-driver", DRIVER), ("python3-selenium", webdriver)] if not found)
-WIDTHS = {"phone": 360, "desk": 1200}  # pixels across
+WIDTHS = {"phone": 360, "desk": 1280}  # pixels across
 VIEWS = [(where, scheme) for where in WIDTHS for scheme in ("light", "dark")]
 
 # Of every chart: how large it and its letters are, how much is drawn, whether all of that is inside, and
@@ -91,25 +93,33 @@ return [...faults].map(([name, said]) => name + ' ' + said);
 
 @contextlib.contextmanager
 def browser():
-    """A headless Chromium."""
+    """A headless Chromium; where it cannot start, the test or the class is skipped."""
     options = Options()
     options.binary_location = CHROMIUM
     arguments = ["--headless=new", "--disable-gpu", "--disable-dev-shm-usage"]
     for argument in arguments + (["--no-sandbox"] if os.geteuid() == 0 else []):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
-    driver = webdriver.Chrome(service=Service(DRIVER), options=options)
+    try:
+        driver = webdriver.Chrome(service=Service(DRIVER), options=options)
+    except WebDriverException as error:
+        raise unittest.SkipTest(f"Chromium cannot start: {str(error).splitlines()[0]}") from error
     try:
         yield driver
     finally:
         driver.quit()
 
 
-def show(driver, page, where, scheme):
+def emulate(driver, where, scheme):
+    """Changes the width and the scheme, also of a page that is shown."""
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", {
         "width": WIDTHS[where], "height": 844, "deviceScaleFactor": 1, "mobile": where == "phone"})
     driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {
         "features": [{"name": "prefers-color-scheme", "value": scheme}]})
+
+
+def show(driver, page, where, scheme):
+    emulate(driver, where, scheme)
     driver.get(page if isinstance(page, str) else page.as_uri())
 
 

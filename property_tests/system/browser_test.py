@@ -12,8 +12,9 @@ from serve_client import Served
 from slip_system import ROOT, TINYSTORIES, SystemTest
 
 
-@unittest.skipIf(browser.MISSING, f"not installed: {browser.MISSING}")
-class Browser(SystemTest):
+class Report:
+    """The page of measurements, and a browser to open it."""
+
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
@@ -34,10 +35,21 @@ class Browser(SystemTest):
         path.write_text(text)
         return browser.faults_of(self.driver, path, views)
 
+
+@unittest.skipIf(browser.MISSING, f"not installed: {browser.MISSING}")
+class Browser(Report, SystemTest):
     def test_the_report_is_in_order(self):
         self.assertEqual(self.faults("right"), [])
 
-    @unittest.skipUnless("SLIP_FULL" in os.environ, "seven pages")
+    def test_a_page_without_charts_is_refused(self):
+        path = self.folder / "empty.html"
+        path.write_text("<!DOCTYPE html><title>x</title><p>nothing")
+        self.assertIn("no chart", "\n".join(browser.faults_of(self.driver, path, [("desk", "light")])))
+
+
+@unittest.skipIf(browser.MISSING, f"not installed: {browser.MISSING}")
+@unittest.skipUnless("SLIP_FULL" in os.environ, "seven pages")
+class WrongReports(Report, SystemTest):
     def test_wrong_pages_are_refused(self):
         for name, said, *changes in [
                 ("script", "the console says", ("</body>", "<script>throw new Error('x')</script></body>")),
@@ -50,11 +62,6 @@ class Browser(SystemTest):
             with self.subTest(name):
                 views = [("phone", "dark" if name == "dark" else "light")]
                 self.assertIn(said, "\n".join(self.faults(name, *changes, views=views)))
-
-    def test_a_page_without_charts_is_refused(self):
-        path = self.folder / "empty.html"
-        path.write_text("<!DOCTYPE html><title>x</title><p>nothing")
-        self.assertIn("no chart", "\n".join(browser.faults_of(self.driver, path, [("desk", "light")])))
 
 
 @unittest.skipIf(browser.MISSING, f"not installed: {browser.MISSING}")
