@@ -2,18 +2,20 @@
 they cite, and headless Chromium can read it; wrong books are refused."""
 
 import os
+import posixpath
 import re
 import shutil
 import subprocess
 import sys
 import unittest
+import urllib.parse
 
 import browser
 from slip_system import ROOT, SystemTest
 
 sys.path.insert(0, str(ROOT / "tools"))
 
-from book import formulas, verify  # noqa: E402
+from book import formulas, markdown, verify  # noqa: E402
 
 try:
     from selenium.webdriver.common.keys import Keys
@@ -25,6 +27,18 @@ PANDOC = shutil.which("pandoc")
 PAGES = ["index.html", "clause/MASK-3.html", "spec/hiding.html", "charts.html", "paper.html", "indexes.html",
          "search.html?q=mask", "source/reference/masking.cpp.html"]
 
+# A question; the links that lead from the front page to its answer; the section; what is said there.
+QUESTIONS = [
+    ("Which lines enforce that a mask is used once?", ["MASK-5"], "product", "a mask was used a second time"),
+    ("What is proved of the AVX-512 product?", ["LIN-1"], "kernels", "gemm, AVX-512 proved at listed sizes"),
+    ("What does David learn from my plan?", ["The threat model"], "what-david-learns",
+     "the singular values of W_D show about where components are missing"),
+    ("Where does the paper's bound fail?", ["errata"], "e-1-unmasking-bound",
+     "the lemma fails already for L = 5 and a product of -1"),
+    ("What breaks if AES does?", ["The threat model", "If AES falls"], "if-aes-falls",
+     "all claims on secrets that are drawn fall"),
+]
+
 
 def build(folder):
     """The folder of a new book."""
@@ -33,6 +47,30 @@ def build(folder):
     if done.returncode != 0:
         raise AssertionError(done.stderr)
     return folder / "book"
+
+
+def led_to(pages, ways):
+    """The page that links with these texts lead to from the front page; None if one is missing."""
+    at = "index.html"
+    for way in ways:
+        links = {markdown.text_of(text): target for target, text in
+                 re.findall(r'<a [^>]*?href="([^"]*)"[^>]*>(.*?)</a>', pages[at], re.DOTALL)}
+        if way not in links:
+            return None
+        at = posixpath.normpath(posixpath.join(posixpath.dirname(at), links[way].partition("#")[0]))
+    return at
+
+
+def answers(pages, ways, section, sentence):
+    """Whether at most two links lead to a page whose section has the sentence."""
+    at = led_to(pages, ways)
+    if at is None or len(ways) > 2:
+        return False
+    try:
+        body = verify.room(pages[at], section) or markdown.section(pages[at], section)
+    except KeyError:
+        return False
+    return sentence in re.sub(r"\s+", " ", markdown.text_of(body))
 
 
 @unittest.skipUnless(PANDOC, "not installed: pandoc")
@@ -82,6 +120,18 @@ class Book(SystemTest):
                 ("clause/MASK-3.html", "claim_unmask_ring", "claim_unmasked_ring", ""),
                 ("clause/LIN-1.html", "proved at listed sizes", "proved of any size", "does not say")]:
             self.refused(verify.badges(self.changed(address, re.escape(old), new), ROOT), said)
+
+    def test_questions_are_answered_within_two_links(self):
+        for question, ways, section, sentence in QUESTIONS:
+            with self.subTest(question):
+                self.assertTrue(answers(self.pages, ways, section, sentence))
+                at = led_to(self.pages, ways)
+                pages = self.changed(at, f'id="{section}"', 'id="elsewhere"')
+                self.assertFalse(answers(pages, ways, section, sentence))
+                self.assertFalse(answers(self.pages, ["Measurements"], section, sentence))
+        _, ways, section, sentence = QUESTIONS[-1]
+        pages = self.changed("spec/integrity.html", sentence, "no claims fall")
+        self.assertFalse(answers(pages, ways, section, sentence))
 
     def test_formulas_that_say_something_else_are_refused(self):
         pages = self.changed("clause/MASK-3.html", "<mi>r</mi>", "<mi>s</mi>")
@@ -147,6 +197,25 @@ class BookInBrowser(Opened, SystemTest):
         self.assertEqual(tops[0], "http://www.w3.org/1998/Math/MathML")
         self.assertGreater(tops[1], 40)
         self.assertGreater(tops[2], 1)
+
+    def found(self, question):
+        """The addresses that the search finds for a question, the best first."""
+        self.show("search.html?q=" + urllib.parse.quote(question))
+        prefix = self.book.as_uri() + "/"
+        return self.driver.execute_script(
+            "return [...document.querySelectorAll('#results a')].map(link => link.href.slice(arguments[0]));",
+            len(prefix))
+
+    def test_questions_are_answered_by_the_search(self):
+        pages = verify.load(self.book)
+        for question, ways, section, _ in QUESTIONS:
+            at = led_to(pages, ways)
+            right = at if at.startswith("clause/") else f"{at}#{section}"
+            with self.subTest(question):
+                self.assertIn(right, self.found(question)[:3])
+        script = self.book / "search.html"
+        script.write_text(script.read_text().replace("!common.has(word)", "true", 1))
+        self.assertNotIn("spec/threat-model.html#what-david-learns", self.found(QUESTIONS[2][0])[:3])
 
     def focused(self):
         """The class, the name and the id of what has the focus."""

@@ -52,9 +52,12 @@ def list_sections(book, rooms, path, title, body):
         book.list(f"{markdown.text_of(heading)} · {title}", "section", f"{address}#{name}",
                   markdown.text_of(own)[:1500])
     for name, heading, content in markdown.sections(body, 3):
+        said = markdown.text_of(content)
         if heading in rooms.clauses and path.startswith("spec/"):
             book.list(f"{heading} {markdown.text_of(rooms.title_of(heading))}", "clause",
-                      f"clause/{heading}.html", f"{markdown.text_of(content)} {state(rooms, heading)}")
+                      f"clause/{heading}.html", f"{said} {state(rooms, heading)}")
+        else:
+            book.list(f"{markdown.text_of(heading)} · {title}", "section", f"{address}#{name}", said[:1500])
 
 
 def state(rooms, clause):

@@ -1,9 +1,12 @@
 // Entries are [title, kind, address, words]. Words that are asked for begin words of an entry, all but one of three.
+// Of a question, the words that any question has are not asked for.
 const input = document.getElementById("q");
 const results = document.getElementById("results");
 const weights = { clause: 4, theorem: 2, symbol: 3, word: 3, paper: 2, document: 2 };
 const entries = index.map(([title, kind, address, words]) =>
   ({ title, kind, address, words, small: title.toLowerCase(), all: (title + " " + words).toLowerCase() }));
+const common = new Set(("a an and are at be by can do does for from how i if in is it its my of on or that the this to " +
+  "was what when where which who why with").split(" "));
 
 // How many of the words an entry has, and how much it is about them.
 function score(entry, asked) {
@@ -23,7 +26,8 @@ function excerpt(entry, word) {
 }
 
 function search() {
-  const asked = input.value.toLowerCase().split(/\s+/).filter(word => word);
+  const words = input.value.toLowerCase().replace(/[?!,]/g, " ").split(/\s+/).filter(word => word);
+  const told = words.filter(word => !common.has(word)), asked = told.length ? told : words;
   const needed = asked.length > 2 ? asked.length - 1 : asked.length;
   const found = entries.map(entry => [...score(entry, asked), entry]).filter(([had]) => had && had >= needed);
   found.sort((a, b) => b[0] - a[0] || b[1] - a[1]);
