@@ -15,7 +15,7 @@ from slip_system import ROOT, SystemTest
 
 sys.path.insert(0, str(ROOT / "tools"))
 
-from book import formulas, markdown, verify  # noqa: E402
+from book import formulas, markdown, status, verify  # noqa: E402
 
 try:
     from selenium.webdriver.common.keys import Keys
@@ -120,6 +120,31 @@ class Book(SystemTest):
                 ("clause/MASK-3.html", "claim_unmask_ring", "claim_unmasked_ring", ""),
                 ("clause/LIN-1.html", "proved at listed sizes", "proved of any size", "does not say")]:
             self.refused(verify.badges(self.changed(address, re.escape(old), new), ROOT), said)
+
+    def test_exceptions_of_compilers_and_aarch64_are_in_badges(self):
+        soundness = (ROOT / "proofs/SOUNDNESS.md").read_text()
+        kernels = status.Kernels(soundness)
+        done, total, *_ = kernels.rows["portable on AArch64"]
+        own = kernels.rows["neon on AArch64"][1]
+        self.assertEqual(done, total - own - len(kernels.unproved))
+        for clause, kernel, backend in [("RAND-1", "expand", "AVX-512"), ("RAND-2", "sample", "AVX-512")]:
+            if ("avx512", kernel) in kernels.of_gcc_alone:
+                address = f"clause/{clause}.html"
+                right = (f'<code>{kernel}</code>, {backend} <span class="badge machine">'
+                         "proved at listed sizes")
+                pages = self.changed(address, re.escape(f"{right} (g++&#x27;s code alone)"), right)
+                self.refused(verify.badges(pages, ROOT), f"clang's code of {kernel}")
+        excepted = ("* **clang-19**: all but these.\n  AVX2 `mask` is not proved. Portable `pack` has\n"
+                    "  `unmask`.\n* `gemm`")
+        self.assertEqual(status.of_gcc_alone(excepted), {("avx2", "mask"), ("portable", "pack"),
+                                                         ("portable", "unmask")})
+        right = ('<code>quantise</code>, portable C++ on AArch64 <span class="badge tested">'
+                 "not proved: tested")
+        wrong = right.replace("tested", "machine", 1).replace("not proved: tested", "proved at listed sizes")
+        pages = self.changed("clause/ENC-1.html", re.escape(right), wrong)
+        self.refused(verify.badges(pages, ROOT), "does not say of quantise on portable C++ on AArch64")
+        proved = 'portable C++ on AArch64 <span class="badge machine">'
+        self.assertIn(proved, self.pages["clause/MASK-4.html"])
 
     def test_questions_are_answered_within_two_links(self):
         for question, ways, section, sentence in QUESTIONS:

@@ -11,6 +11,7 @@ ROOMS = [("text", "Text"), ("reference", "Reference"), ("kernels", "Contract and
          ("product", "Product"), ("proof", "Proof"), ("tests", "Tests"), ("vectors", "Vectors"),
          ("attacks", "Attacks"), ("errata", "Errata")]
 BACKENDS = {"portable": "portable C++", "avx2": "AVX2", "avx512": "AVX-512", "neon": "NEON",
+            "portable on AArch64": "portable C++ on AArch64",
             "every backend": "every backend"}
 
 

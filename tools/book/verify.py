@@ -107,14 +107,19 @@ def badges(pages, root):
 
 def kernels(clause, page, soundness):
     """Problems of the badges of a page's kernels."""
-    names = {"portable C++": "portable", "AVX2": "avx2", "AVX-512": "avx512", "NEON": "neon on AArch64"}
+    names = {"portable C++": "portable", "AVX2": "avx2", "AVX-512": "avx512", "NEON": "neon on AArch64",
+             "portable C++ on AArch64": "portable on AArch64"}
+    alone, unproved = status.of_gcc_alone(soundness), status.unproved_on_aarch64(soundness)
     badge = r'<code>(\w+)</code>, ([\w+ -]+) <span class="badge machine">([^<]*)<'
     for kernel, backend, said in re.findall(badge, page):
         row = re.search(rf"^\| {re.escape(names.get(backend, '-'))} \| (\d+) of (\d+) \|(.*)$", soundness,
                         re.MULTILINE)
         masks = re.search(rf"^\| \w+, masks \|.*`{kernel}`", soundness, re.MULTILINE)
         proved = row and ("any size" in said and f"`{kernel}`" in row[3]
-                          or "listed" in said and row[1] == row[2])
+                          or "listed" in said and row[1] == row[2]
+                          or "listed" in said and backend.endswith("AArch64") and kernel not in unproved)
+        if (names.get(backend), kernel) in alone and "alone" not in said:
+            yield f"{clause}: clang's code of {kernel} on {backend} is not proved"
         if not (proved or backend == "every backend" and masks):
             yield f"{clause}: SOUNDNESS.md does not say of {kernel} on {backend} '{said}'"
 
