@@ -1,6 +1,8 @@
 """The auditor's book: every link leads somewhere, every clause has its rooms, badges are borne out by what
 they cite, and headless Chromium can read it; wrong books are refused."""
 
+import html
+import itertools
 import os
 import posixpath
 import re
@@ -15,7 +17,7 @@ from slip_system import ROOT, SystemTest
 
 sys.path.insert(0, str(ROOT / "tools"))
 
-from book import formulas, markdown, status, verify  # noqa: E402
+from book import charts, formulas, markdown, status, verify  # noqa: E402
 
 try:
     from selenium.webdriver.common.keys import Keys
@@ -120,6 +122,30 @@ class Book(SystemTest):
                 ("clause/MASK-3.html", "claim_unmask_ring", "claim_unmasked_ring", ""),
                 ("clause/LIN-1.html", "proved at listed sizes", "proved of any size", "does not say")]:
             self.refused(verify.badges(self.changed(address, re.escape(old), new), ROOT), said)
+
+    def test_charts_show_formulas_with_their_scripts(self):
+        found = re.findall(r"<tspan[^>]*>([^<]*)</tspan>", charts.drawn("a_q^C = W' a~q - tau"))
+        self.assertEqual(found, ["a", "q", "C", " = W&#x27; a\u0303", "q", " \u2212 τ"])
+        self.assertEqual(self.heights("a_q^C = W' a~q - tau"), [0, 4, -5, 0, 4, 0])
+        self.assertNotEqual(self.heights("aqC = W' aq - tau"), [0, 4, -5, 0, 4, 0])
+        for chart, _ in charts.charts(ROOT):
+            for row in chart["row"]:
+                for formula in [*row.get("formulas", ()), *([row["holds"]] if "holds" in row else [])]:
+                    self.assertTrue(self.says(charts.drawn(formula), formula), formula)
+        self.assertFalse(self.says(charts.drawn("a_q + r"), "a_q - r"))
+
+    @staticmethod
+    def heights(formula):
+        """How far below its line each part of a formula of a chart stands."""
+        moves = re.findall(r"<tspan[^>]*?(?: dy=\"(-?[0-9]+)\")?>", charts.drawn(formula))
+        return list(itertools.accumulate(int(move or 0) for move in moves))
+
+    @staticmethod
+    def says(shown, formula):
+        """Whether a formula of a chart has the letters and signs of its source, in order."""
+        text = html.unescape(re.sub(r"<[^>]*>|\u0303", "", shown))
+        text = "".join(formulas.BACK.get(letter, letter) for letter in text)
+        return re.sub(r"[\s()]", "", text) == re.sub(r"[\s_^()~]", "", formula)
 
     def test_exceptions_of_compilers_and_aarch64_are_in_badges(self):
         soundness = (ROOT / "proofs/SOUNDNESS.md").read_text()

@@ -2,15 +2,41 @@
 
 import html
 import pathlib
+import re
 import tomllib
 
-from book import sources
+from book import formulas, sources
 from checks import excerpts
 
 TABLE = pathlib.Path(__file__).with_name("charts.toml")
-WIDTH, LINE, GAP = 740, 18, 14
+WIDTH, LINE, GAP = 740, 20, 14
 CHARLIE, DAVID = 10, 410  # left edges of what the parties do
 BOX = 320
+
+SCRIPT = re.compile(r"~([A-Za-z])?|([_^])(\([^()]*\)|[A-Za-z0-9]+)")
+LOWER, UPPER = 4, -5  # how far below its line a subscript stands, and a superscript
+LETTER = re.compile(r"[A-Za-z]+")
+
+
+def drawn(formula):
+    """A formula as the text of an SVG: subscripts below the line, superscripts above, x~ with its tilde."""
+    runs, at = [], 0
+    for match in SCRIPT.finditer(formula):
+        runs.append((formula[at:match.start()] + ("\u0303" if match[0][0] == "~" else ""), 0))
+        below = match[1] or (match[3] if match[2] == "_" else None)
+        if below or match[2] == "^":
+            runs.append(((below or match[3]).strip("()"), LOWER if below else UPPER))
+        at = match.end()
+    parts, level = [], 0
+    for text, height in [*runs, (formula[at:], 0)]:
+        if not text:
+            continue
+        shown = LETTER.sub(lambda match: formulas.GREEK.get(match[0], match[0]), text).replace("-", "\u2212")
+        moved = f' dy="{height - level}"' if height != level else ""
+        small = ' class="script"' if height else ""
+        parts.append(f"<tspan{small}{moved}>{html.escape(shown)}</tspan>")
+        level = height
+    return "".join(parts)
 
 
 class Chart:
@@ -35,7 +61,7 @@ class Chart:
                           "</text></a>")
         for number, formula in enumerate(row["formulas"], 2):
             self.parts.append(f'<text class="formula" x="{left + 10}" y="{self.y + number * LINE}">'
-                              f"{html.escape(formula)}</text>")
+                              f"{drawn(formula)}</text>")
         self.y += height + GAP
 
     def message(self, row):
@@ -43,7 +69,7 @@ class Chart:
         head = 9 if end < begin else -9
         y = self.y + LINE + 4
         self.parts.append(f'<text class="holds" x="{WIDTH / 2}" y="{y - 8}" text-anchor="middle">'
-                          f'{html.escape(row["holds"])}</text>'
+                          f'{drawn(row["holds"])}</text>'
                           f'<path class="arrow" d="M{begin} {y}H{end}m{head} -5L{end} {y}l{head} 5"/>')
         self.y = y + GAP + 4
 
@@ -81,12 +107,13 @@ def add(book, rooms):
     """Adds a page with all charts."""
     parts = ['<h1>The protocols, step by step</h1><p class="lead">Each step leads to the lines of the '
              'reference that take it.</p>']
-    for chart, drawn in charts(rooms.root):
+    for chart, figure in charts(rooms.root):
         about = f'<a href="book:clause/{chart["clause"]}.html">{chart["clause"]}</a>'
         if "erratum" in chart:
             about += f', corrected by {rooms.library.reference("E-" + chart["erratum"])}'
         parts.append(f'<h2 id="{chart["name"]}">{html.escape(chart["title"])}</h2><p>{about}.</p>'
-                     f"{drawn.svg()}<details><summary>The steps as a list</summary>{drawn.steps()}</details>")
+                     f"{figure.svg()}<details><summary>The steps as a list</summary>{figure.steps()}"
+                     "</details>")
         book.list(chart["title"], "chart", f"charts.html#{chart['name']}",
                   "message sequence figure protocol steps")
-    book.add("charts.html", "The protocols, step by step", "".join(parts))
+    book.add("charts.html", "The protocols, step by step", "".join(parts), kind="paper")
