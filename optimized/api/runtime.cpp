@@ -115,10 +115,7 @@ RunStatistics HybridRuntime::statistics() const {
     run.charlie_seconds = hybrid.charlie_seconds;
     run.round_times = session.round_times;
     run.david_seconds = session.round_times.seconds;
-    if (local_david_) {  // he multiplies inside Charlie's send
-        run.david_seconds = local_david_->session.seconds();
-        run.charlie_seconds -= run.david_seconds;
-    }
+    if (local_david_) run.david_seconds = local_david_->session.seconds();
     run.offline_seconds = session.offline_seconds;
     run.charlie_multiplications = hybrid.charlie_multiplications;
     run.david_multiplications = hybrid.david_multiplications;
@@ -126,6 +123,7 @@ RunStatistics HybridRuntime::statistics() const {
     run.masks_made = session.masks_made;
     run.masks_used = session.masks_used;
     run.masks_waited_for = session.masks_waited_for;
+    run.mask_wait_seconds = session.mask_wait_seconds;
     return run;
 }
 

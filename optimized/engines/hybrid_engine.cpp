@@ -1,7 +1,6 @@
 #include "optimized/engines/hybrid_engine.hpp"
 
 #include <algorithm>
-#include <chrono>
 
 #include "optimized/artifact/layout.hpp"
 #include "optimized/engines/shapes.hpp"
@@ -16,10 +15,6 @@ using base::MatrixView;
 using base::ProductShape;
 using Clock = Trace::Clock;
 using Track = Trace::Track;
-
-double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 std::size_t stacked_rank(const CharlieGroup& group) {
     std::size_t rank = 0;
@@ -91,9 +86,9 @@ void HybridEngine::apply(GroupId group, MatrixView<const float> input,
     require_group_shapes(
         inputs_of(own), own.members.size(), [&](std::size_t i) { return own.product(i).outputs(); },
         input, outputs);
-    const auto start = Clock::now();
+    const protocol::WorkClock::Run working(session_.clock());
     if (trace_ && applied_at_) {
-        trace_->add({Track::charlie, "graph", *applied_at_, start, group, input.rows()});
+        trace_->add({Track::charlie, "graph", *applied_at_, Clock::now(), group, input.rows()});
     }
     for (GroupId part = first_parts_[group]; part < first_parts_[group + 1]; ++part) {
         // MODEL-3: a batch that outgrows one message is cut into several.
@@ -103,8 +98,7 @@ void HybridEngine::apply(GroupId group, MatrixView<const float> input,
             exchange(part, input.rows_from(first, count), outputs, first);
         }
     }
-    applied_at_ = Clock::now();
-    apply_seconds_ += std::chrono::duration<double>(*applied_at_ - start).count();
+    if (trace_) applied_at_ = Clock::now();
 }
 
 std::size_t HybridEngine::max_columns_of(GroupId group) const {
@@ -141,7 +135,6 @@ void HybridEngine::exchange(GroupId id, MatrixView<const float> input,
 MatrixView<const std::int64_t> HybridEngine::low_rank_inner(GroupId id) {
     const CharlieGroup& group = groups_[id];
     const ProductShape shape = group.product();
-    const auto start = Clock::now();
     const auto q = quantised_.values();
     const auto multiplying = span("low-rank part", id, q.rows());
     const auto z = room_in(inner_, q.rows() * shape.positions(), stacked_rank(group));
@@ -155,7 +148,6 @@ MatrixView<const std::int64_t> HybridEngine::low_rank_inner(GroupId id) {
             }
         }
     });
-    inner_seconds_ += seconds_since(start);
     return z;
 }
 
@@ -202,11 +194,7 @@ void HybridEngine::write(GroupId id, std::size_t member, const std::int64_t* y, 
 }
 
 HybridStatistics HybridEngine::statistics() const {
-    // The session waits from the last byte sent to the last byte received; in that time Charlie
-    // multiplies by B. Masks that are made late count as work ahead of use all the same (MODEL-6).
-    const protocol::SessionStatistics session = session_.statistics();
-    const double idle = std::max(0.0, session.round_times.seconds - inner_seconds_);
-    return {session, apply_seconds_ - idle - session.late_seconds, charlie_multiplications_,
+    return {session_.statistics(), session_.clock().seconds(), charlie_multiplications_,
             david_multiplications_};
 }
 

@@ -28,9 +28,9 @@ std::uint64_t charlie_multiplications_per_column(const artifact::CharlieGroup& g
 /// What an engine of the protocol has done so far.
 struct HybridStatistics {
     protocol::SessionStatistics session;
-    /// Online seconds of Charlie's own arithmetic: everything in apply() but waiting for David and
-    /// making masks that were not ready. A David in this process multiplies inside apply(), so his
-    /// seconds count here.
+    /// Processor time of Charlie's online work: what the calling thread does in apply(), but for
+    /// taking masks, where those that are not ready are made or waited for, and for what the
+    /// transports do, where a David in this process multiplies (MODEL-6).
     double charlie_seconds = 0;
     /// Online multiplications, counted by the formulas above.
     std::uint64_t charlie_multiplications = 0;
@@ -104,8 +104,6 @@ private:
 
     const std::shared_ptr<Trace> trace_;
     std::optional<Trace::Clock::time_point> applied_at_;  // the end of the last apply()
-    double apply_seconds_ = 0;
-    double inner_seconds_ = 0;
     std::uint64_t charlie_multiplications_ = 0;
     std::uint64_t david_multiplications_ = 0;
 };

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <boost/circular_buffer.hpp>
+#include <chrono>
 #include <condition_variable>
 #include <limits>
 #include <mutex>
@@ -272,6 +273,7 @@ void CancellationPool::take(GroupId group, std::size_t count, std::vector<Mask>&
     if (missing == 0) return;
     const base::TraceSpan span(shared_->options.trace, Trace::Track::charlie, "wait for masks",
                                group, missing);
+    const auto asked_at = Trace::Clock::now();
     const double start = thread_seconds();
     shared_->on_demand->make(shared_->weights[group], missing, shared_->source,
                              shared_->on_demand_memory, out);
@@ -280,6 +282,8 @@ void CancellationPool::take(GroupId group, std::size_t count, std::vector<Mask>&
     SupplyStatistics& statistics = shared_->statistics;
     statistics.seconds += spent;
     statistics.late_seconds += spent;
+    statistics.wait_seconds +=
+        std::chrono::duration<double>(Trace::Clock::now() - asked_at).count();
     statistics.made += missing;
     statistics.waited_for += missing;
 }

@@ -167,6 +167,7 @@ void CharlieSession::receive_products(MatrixView<std::int64_t> products) {
 }
 
 void CharlieSession::transmit(Peer& peer, std::span<const std::byte> bytes) {
+    const WorkClock::Pause sending(columns_.clock());
     peer.in_step = false;
     peer.transport.send(bytes);
     peer.in_step = true;
@@ -174,6 +175,7 @@ void CharlieSession::transmit(Peer& peer, std::span<const std::byte> bytes) {
 
 /// WIRE-9: nothing is reserved for a frame that is longer than the one that can be accepted.
 std::span<const std::byte> CharlieSession::receive_payload(Peer& peer, std::size_t max_length) {
+    const WorkClock::Pause receiving(columns_.clock());
     std::array<std::byte, wire::length_bytes> field{};
     peer.in_step = false;
     peer.transport.await_frame();
@@ -270,6 +272,7 @@ SessionStatistics CharlieSession::statistics() const {
     const SupplyStatistics supplied = columns_.supplied();
     statistics.offline_seconds = supplied.seconds;
     statistics.late_seconds = supplied.late_seconds;
+    statistics.mask_wait_seconds = supplied.wait_seconds;
     statistics.masks_made = supplied.made;
     statistics.masks_used = supplied.used;
     statistics.masks_waited_for = supplied.waited_for;

@@ -27,12 +27,13 @@ struct SessionStatistics {
     std::uint64_t checks = 0;  // messages accepted by INTEG-3
     /// From the last byte sent to the last byte received; the sum is what Charlie waited.
     Durations round_times;
-    double offline_seconds = 0;  // processor time, for masks with their cancellations
-    double late_seconds = 0;     // of these, spent in send() because no mask was ready
+    double offline_seconds = 0;    // processor time of all threads, for masks with cancellations
+    double late_seconds = 0;       // of these, spent in send() because no mask was ready
+    double mask_wait_seconds = 0;  // wall time that send() took to get masks that were not ready
     std::uint64_t offline_multiplications = 0;  // for the masks that were used
     std::uint64_t masks_made = 0;
     std::uint64_t masks_used = 0;
-    std::uint64_t masks_waited_for = 0;  // of these, made in send()
+    std::uint64_t masks_waited_for = 0;  // of these, not ready when send() was called
 };
 
 struct SessionOptions {
@@ -101,6 +102,10 @@ public:
     /// See MaskSupply::stock().
     StockLevel stock() const { return columns_.stock(); }
     SessionStatistics statistics() const;
+    /// Of Charlie's online work, for whoever calls send() and receive(): it stands while they wait
+    /// for masks, and in what the transports do, where a David in this process multiplies.
+    WorkClock& clock() { return columns_.clock(); }
+    const WorkClock& clock() const { return columns_.clock(); }
 
 private:
     using Clock = Trace::Clock;
@@ -124,7 +129,7 @@ private:
     void receive_products(base::MatrixView<std::int64_t> products);
     void require_no_refusal(Peer& peer, std::span<const std::byte> payload);
     [[noreturn]] void reject(const Peer& peer);
-    static void transmit(Peer& peer, std::span<const std::byte> frame);
+    void transmit(Peer& peer, std::span<const std::byte> frame);
     std::span<const std::byte> receive_payload(Peer& peer, std::size_t max_length);
     std::span<const std::byte> await_payload(Peer& peer, const Sent& sent, std::size_t max_length);
 

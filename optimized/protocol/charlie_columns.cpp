@@ -66,7 +66,10 @@ void CharlieColumns::open_pool(const PoolOptions& options) {
 Sent CharlieColumns::mask(base::GroupId group, const wire::ColumnsHeader& header,
                           base::MatrixView<const std::int16_t> activations) {
     const std::size_t n = activations.cols();
-    supply_->take(group, activations.rows(), masks_);
+    {
+        const WorkClock::Pause taking(clock_);
+        supply_->take(group, activations.rows(), masks_);
+    }
     const std::uint64_t per_mask = supply_->multiplications_per_mask(group, shapes()[group]);
     supply_multiplications_ += activations.rows() * per_mask;
     Exchange exchange = std::move(spare_);

@@ -16,6 +16,7 @@
 #include "optimized/protocol/lattice_stock.hpp"
 #include "optimized/protocol/mask_supply.hpp"
 #include "optimized/protocol/product_check.hpp"
+#include "optimized/protocol/thread_clock.hpp"
 #include "optimized/protocol/weight_secrets.hpp"
 
 namespace slip::protocol {
@@ -38,6 +39,9 @@ public:
         return supply_ ? supply_->statistics() : SupplyStatistics{};
     }
     std::uint64_t supply_multiplications() const { return supply_multiplications_; }
+    /// Of Charlie's online work, for whoever calls; it stands while mask() takes masks.
+    WorkClock& clock() { return clock_; }
+    const WorkClock& clock() const { return clock_; }
 
     const std::vector<base::ProductShape>& shapes() const { return check_.shapes(); }
     std::size_t planes() const { return check_.planes(); }
@@ -81,6 +85,7 @@ private:
     std::unique_ptr<MaskSupply> supply_;
     std::uint64_t supply_multiplications_ = 0;  // for the masks taken from it
     std::vector<Mask> masks_;
+    WorkClock clock_;
     Exchange spare_;                           // the memory of the last message
     std::optional<WeightSecrets::Room> room_;  // of the hidden split
 };

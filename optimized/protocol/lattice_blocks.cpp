@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <exception>
+#include <numeric>
+#include <thread>
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/hidden_widths.hpp"
 #include "optimized/masks/noise.hpp"
+#include "optimized/protocol/thread_clock.hpp"
 
 namespace slip::protocol {
 
@@ -53,7 +56,8 @@ void BlockSource::draw(Purpose purpose, std::uint64_t index, std::span<std::uint
     keys_.draw_bytes(purpose, index, bytes);
 }
 
-BlockMaker::BlockMaker(const ParameterSet& set, std::size_t threads) : set_(set), team_(threads) {
+BlockMaker::BlockMaker(const ParameterSet& set, std::size_t threads)
+    : set_(set), team_(threads), helpers_seconds_(threads) {
     for (std::size_t t = 0; t < threads; ++t) {
         products_.emplace_back(set.planes, lattice_of(set).rank, masks::most_blocks);
     }
@@ -81,6 +85,20 @@ void BlockMaker::make_cancellations(const LatticeGroup& group, std::span<NewBloc
     multiply(group.hint, group.shape.outputs(), blocks, &NewBlock::cancellation_columns, product);
 }
 
+double BlockMaker::seconds() const {
+    return std::accumulate(helpers_seconds_.begin(), helpers_seconds_.end(), thread_seconds());
+}
+
+/// The caller's own shares are in its thread's time already.
+void BlockMaker::run(const std::function<void(std::size_t t)>& work) {
+    const auto caller = std::this_thread::get_id();
+    team_.run(products_.size(), [&](std::size_t t) {
+        const double start = thread_seconds();
+        work(t);
+        if (std::this_thread::get_id() != caller) helpers_seconds_[t] += thread_seconds() - start;
+    });
+}
+
 /// Each thread has a range of the rows.
 void BlockMaker::multiply(std::span<const std::uint8_t> rows, std::size_t total,
                           std::span<NewBlock> blocks, NewBlock::Columns NewBlock::*columns,
@@ -88,7 +106,7 @@ void BlockMaker::multiply(std::span<const std::uint8_t> rows, std::size_t total,
     const std::vector<masks::Block> own = columns_of(blocks, columns);
     const std::size_t bytes = rows.size() / std::max<std::size_t>(total, 1);  // of a row
     const std::size_t threads = products_.size();
-    team_.run(threads, [&](std::size_t t) {
+    run([&](std::size_t t) {
         const std::size_t first = total * t / threads, end = total * (t + 1) / threads;
         product(products_[t], {rows.subspan(first * bytes, (end - first) * bytes), first, total},
                 own);
@@ -104,7 +122,7 @@ void BlockMaker::multiply_sealed(const LatticeGroup& group, std::span<NewBlock> 
     const std::size_t chunks = (total + group.chunk_rows - 1) / group.chunk_rows;
     const std::size_t threads = products_.size();
     std::vector<std::exception_ptr> failures(threads);
-    team_.run(threads, [&](std::size_t t) {
+    run([&](std::size_t t) {
         try {
             Bytes opened(std::min(group.chunk_rows, total) * bytes);
             for (std::size_t c = chunks * t / threads; c < chunks * (t + 1) / threads; ++c) {

@@ -82,9 +82,15 @@ public:
     /// MASK-7: their cancellations, for blocks of one group.
     void make_cancellations(const LatticeGroup& group, std::span<NewBlock> blocks);
 
+    /// Processor time of the calling thread so far, and of the team's other threads in what this
+    /// maker has made: the difference of two calls by one thread is what was spent between them.
+    double seconds() const;
+
 private:
     using Multiply = std::function<void(masks::RingProducts&, const masks::StoredRows&,
                                         std::span<const masks::Block>)>;
+    /// Calls work(t) for each thread's share t of the rows.
+    void run(const std::function<void(std::size_t t)>& work);
     void multiply(std::span<const std::uint8_t> rows, std::size_t total, std::span<NewBlock> blocks,
                   NewBlock::Columns NewBlock::*columns, const Multiply& product);
     void multiply_sealed(const LatticeGroup& group, std::span<NewBlock> blocks,
@@ -94,6 +100,7 @@ private:
     const base::parameters::ParameterSet& set_;
     base::WorkerTeam team_;
     std::vector<masks::RingProducts> products_;
+    std::vector<double> helpers_seconds_;  // by share of the rows
 };
 
 }  // namespace slip::protocol

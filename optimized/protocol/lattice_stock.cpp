@@ -1,6 +1,7 @@
 #include "optimized/protocol/lattice_stock.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <condition_variable>
 #include <deque>
 #include <exception>
@@ -17,7 +18,6 @@
 #include "optimized/base/trace_span.hpp"
 #include "optimized/protocol/lattice_blocks.hpp"
 #include "optimized/protocol/mask_supply.hpp"
-#include "optimized/protocol/thread_clock.hpp"
 
 namespace slip::protocol {
 namespace {
@@ -308,7 +308,7 @@ void LatticeStock::State::carry_out(BlockMaker& maker, Tasks tasks,
         memory.push_back(lend(task.group, task.keep));
     }
     lock.unlock();
-    double start = thread_seconds();
+    double start = maker.seconds();
     std::vector<NewBlock> blocks;
     for (std::size_t t = 0; t < tasks.size(); ++t) {
         begin(tasks[t].group, std::move(memory[t]), blocks);
@@ -327,7 +327,7 @@ void LatticeStock::State::carry_out(BlockMaker& maker, Tasks tasks,
             if (tasks.front().is_first) map_hint(group);
             maker.make_cancellations(groups[group], own);
         }
-        const double end = thread_seconds();
+        const double end = maker.seconds();
         lock.lock();
         statistics.seconds += end - start;
         statistics.blocks += own.size();
@@ -372,7 +372,7 @@ void LatticeStock::State::make_late(std::unique_lock<std::mutex>& lock, GroupId 
     auto memory = lend(group, keep);
     auto maker = free_maker();
     lock.unlock();
-    const double start = thread_seconds();
+    const double start = maker->seconds();
     std::vector<NewBlock> blocks;
     try {
         begin(group, std::move(memory), blocks);
@@ -387,13 +387,12 @@ void LatticeStock::State::make_late(std::unique_lock<std::mutex>& lock, GroupId 
         block_made.notify_all();
         throw;
     }
-    const double spent = thread_seconds() - start;
+    const double spent = maker->seconds() - start;
     lock.lock();
     makers.push_back(std::move(maker));
     statistics.seconds += spent;
     statistics.late_seconds += spent;
     statistics.blocks += blocks.size();
-    statistics.waited_for += std::min(least, keep);
     if (whole > 0) {
         for (NewBlock& block : blocks) append(block, out);
         return;
@@ -414,9 +413,10 @@ void LatticeStock::State::take_ready(GroupId group, std::size_t count, std::vect
 void LatticeStock::State::take(GroupId group, std::size_t count, std::vector<Mask>& out) {
     std::unique_lock lock(mutex);
     statistics.used += count;
-    const bool waits = queues[group].ready.size() < count;
-    const base::TraceSpan span(waits ? options.trace.get() : nullptr, Trace::Track::charlie,
+    const std::size_t late = count - std::min(count, queues[group].ready.size());
+    const base::TraceSpan span(late > 0 ? options.trace.get() : nullptr, Trace::Track::charlie,
                                "wait for masks", group, count);
+    const auto asked_at = Trace::Clock::now();
     const std::size_t end = out.size() + count;
     while (out.size() < end) {
         const std::size_t missing = end - out.size();
@@ -430,6 +430,11 @@ void LatticeStock::State::take(GroupId group, std::size_t count, std::vector<Mas
         } else {
             make_late(lock, group, missing - queue.ready.size(), out);
         }
+    }
+    if (late > 0) {
+        statistics.waited_for += late;
+        statistics.wait_seconds +=
+            std::chrono::duration<double>(Trace::Clock::now() - asked_at).count();
     }
     lock.unlock();
     work_wanted.notify_one();

@@ -50,9 +50,11 @@ struct LatticeOptions {
 struct LatticeStatistics {
     std::uint64_t blocks = 0;      // made, each of N masks
     std::uint64_t used = 0;        // masks handed out
-    std::uint64_t waited_for = 0;  // of these, made while their message waited
-    double seconds = 0;            // processor time of all blocks
-    double late_seconds = 0;       // of these, of blocks that a message waited for
+    std::uint64_t waited_for = 0;  // of these, not ready when their message asked for them
+    double seconds = 0;            // processor time of all blocks, of all threads that made them
+    double late_seconds = 0;       // of these, of blocks that a message made for itself
+    double wait_seconds = 0;  // wall time of messages until all of their masks were there: their
+                              // own blocks' making, and waiting for blocks under way
 };
 
 /// Blocks of lattice masks, made in the background and handed out mask by mask. A block belongs to

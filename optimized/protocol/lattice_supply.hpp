@@ -61,6 +61,7 @@ public:
         sum.waited_for += now.waited_for - before_.waited_for;
         sum.seconds += now.seconds - before_.seconds;
         sum.late_seconds += now.late_seconds - before_.late_seconds;
+        sum.wait_seconds += now.wait_seconds - before_.wait_seconds;
         return sum;
     }
 

@@ -27,13 +27,15 @@ struct PoolOptions {
     Trace* trace = nullptr;  // outlives the supply; null: nothing is recorded
 };
 
-/// What has become of masks, and the processor time that they took with their cancellations.
+/// What has become of masks, and the processor time that they took with their cancellations, of all
+/// threads that made them.
 struct SupplyStatistics {
     std::uint64_t made = 0;        // those that were not kept included
     std::uint64_t used = 0;        // handed out
-    std::uint64_t waited_for = 0;  // of these, made in take() because none was ready
+    std::uint64_t waited_for = 0;  // of these, not ready when take() was called
     double seconds = 0;
     double late_seconds = 0;  // of these, spent in take()
+    double wait_seconds = 0;  // wall time of take() where not all were ready
 };
 
 /// Masks with cancellations, each handed out once and for one column (MASK-5). One thread uses it.

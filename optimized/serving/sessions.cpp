@@ -6,7 +6,7 @@ namespace slip::serving {
 namespace {
 
 RunStatistics sum(RunStatistics a, const RunStatistics& b) {
-    static_assert(sizeof(RunStatistics) == 13 * sizeof(std::uint64_t) + sizeof(Durations),
+    static_assert(sizeof(RunStatistics) == 14 * sizeof(std::uint64_t) + sizeof(Durations),
                   "every field is added");
     a.rounds += b.rounds;
     a.bytes_up += b.bytes_up;
@@ -21,6 +21,7 @@ RunStatistics sum(RunStatistics a, const RunStatistics& b) {
     a.masks_made += b.masks_made;
     a.masks_used += b.masks_used;
     a.masks_waited_for += b.masks_waited_for;
+    a.mask_wait_seconds += b.mask_wait_seconds;
     a.round_times.add(b.round_times);
     return a;
 }

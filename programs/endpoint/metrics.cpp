@@ -113,7 +113,8 @@ void add_protocol(Metrics& metrics, const SchedulerStatistics& now) {
     metrics.family("bytes_total", "counter", "To and from a David.");
     metrics.sample(label("direction", "up"), std::to_string(run.bytes_up));
     metrics.sample(label("direction", "down"), std::to_string(run.bytes_down));
-    metrics.seconds("charlie_seconds_total", run.charlie_seconds, "Charlie's own online work.");
+    metrics.seconds("charlie_seconds_total", run.charlie_seconds,
+                    "Processor time of Charlie's own online work.");
     metrics.seconds("david_seconds_total", run.david_seconds, "Waiting for a David.");
     metrics.family("multiplications_total", "counter", "Online, by who did them.");
     metrics.sample(label("party", "charlie"), std::to_string(run.charlie_multiplications));
@@ -121,9 +122,11 @@ void add_protocol(Metrics& metrics, const SchedulerStatistics& now) {
     metrics.counter("masks_made_total", run.masks_made, "Masks made, with their cancellations.");
     metrics.counter("masks_used_total", run.masks_used, "Masks used, one per column of a message.");
     metrics.counter("masks_waited_for_total", run.masks_waited_for,
-                    "Of the used ones, those made while their message waited.");
+                    "Of the used ones, those not ready when their message needed them.");
     metrics.seconds("mask_seconds_total", run.offline_seconds,
                     "Processor time of masks with their cancellations.");
+    metrics.seconds("mask_wait_seconds_total", run.mask_wait_seconds,
+                    "That messages waited for masks.");
     metrics.gauge("masks_ready", static_cast<double>(now.masks_ready),
                   "Tokens for which masks are in stock.");
     metrics.gauge("masks_stocked", static_cast<double>(now.masks_stocked),

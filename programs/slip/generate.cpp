@@ -197,6 +197,7 @@ void print_json(const LanguageModel& model, const std::string& engine,
               {"masks_made", run.masks_made},
               {"masks_used", run.masks_used},
               {"masks_waited_for", run.masks_waited_for},
+              {"mask_wait_seconds", run.mask_wait_seconds},
               {"kernels", kernels::active().name}};
     if (!choices.is_null()) json["choices"] = choices;
     std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;

@@ -219,7 +219,7 @@ class SmallModel(SystemTest):
         keys = ["ids", "prompt_ids", "text", "engine", "tokens_per_second", "rounds", "bytes_up",
                 "bytes_down", "checks", "charlie_seconds", "david_seconds", "offline_seconds",
                 "charlie_multiplications", "david_multiplications", "offline_multiplications",
-                "masks_made", "masks_used", "masks_waited_for", "kernels"]
+                "masks_made", "masks_used", "masks_waited_for", "mask_wait_seconds", "kernels"]
         tail = ["--ids", "1,5", "--max-tokens", "3", "--json", "--ready", "4"]
         hybrid = json.loads(self.slip("generate", *self.hybrid, *tail).stdout)
         self.assertEqual(list(hybrid), keys)
@@ -228,11 +228,12 @@ class SmallModel(SystemTest):
         groups = 2 * 4 + 1
         self.assertEqual(hybrid["rounds"], 3 * groups)
         self.assertEqual(hybrid["checks"], hybrid["rounds"])
-        for key in keys[4:-2]:
+        for key in keys[4:-3]:
             self.assertGreater(hybrid[key], 0, key)
         self.assertEqual(hybrid["masks_used"], 4 * groups - 1)  # 2 columns, the head of one; then 1 and 1
         self.assertLessEqual(hybrid["masks_used"], hybrid["masks_made"])
         self.assertLessEqual(hybrid["masks_waited_for"], hybrid["masks_used"])
+        self.assertEqual(hybrid["mask_wait_seconds"] > 0, hybrid["masks_waited_for"] > 0)
         unsplit = json.loads(self.slip("generate", *self.unsplit, *tail[:-2]).stdout)
         self.assertEqual(list(unsplit), keys)
         for key in keys[5:-1]:
