@@ -8,6 +8,7 @@
 #include <array>
 #include <cmath>
 #include <fstream>
+#include <memory>
 #include <numeric>
 #include <set>
 #include <sstream>
@@ -262,7 +263,7 @@ TEST(KeyStreams, RAND_6_a_forked_child_neither_sends_nor_ends_the_session) {
         const bool refused =
             throws_internal_error([&] { connection.charlie.send(0, columns.view()); }) &&
             throws_internal_error([&] { connection.charlie.close(); });
-        connection.charlie.~CharlieSession();
+        std::destroy_at(&connection.charlie);
         return refused && connection.transport.sent.size() == sent;
     }));
     EXPECT_EQ(fixture::to_reference(round(connection.charlie, 0, columns, 6)),
@@ -281,7 +282,7 @@ TEST(KeyStreams, RAND_6_a_forked_child_does_not_abort_the_message_of_its_parent)
         const bool refused = throws_internal_error([&] {
             connection.charlie.receive({products.data(), 1, 6});
         });
-        connection.charlie.~CharlieSession();
+        std::destroy_at(&connection.charlie);
         return refused && connection.transport.sent.size() == sent;
     }));
     connection.charlie.receive({products.data(), 1, 6});
