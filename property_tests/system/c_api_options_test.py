@@ -2,6 +2,7 @@
 
 import ctypes
 import re
+import threading
 import unittest
 
 from c_api_library import BAD_INPUT, BUSY, HANDLE, OK, OVERLOADED, TOKENS, Library, library_is_loadable, slip
@@ -281,8 +282,10 @@ class Schedulers(Model, SystemTest):
     def test_callbacks_may_call_what_does_not_wait_for_them(self):
         statuses = []
         self.open_scheduler()
+        second = threading.Event()
 
         def meddle(_):
+            second.wait(60)  # until there is something to cancel
             for name in ("free_scheduler", "drain"):
                 statuses.append(getattr(self.library, f"slip_{name}")(self.scheduler))
             statuses.append(self.library.slip_cancel(self.scheduler, 2))
@@ -290,6 +293,7 @@ class Schedulers(Model, SystemTest):
 
         self.submit("first", on_token=meddle)
         self.submit("second")
+        second.set()
         self.call(OK, "drain", self.scheduler)
         self.assertEqual(statuses, [BUSY, BUSY, OK])
         self.assertEqual(self.ended["first"][0], "stopped")
