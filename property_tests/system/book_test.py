@@ -247,7 +247,7 @@ class BookInBrowser(Opened, SystemTest):
             """)
         self.assertEqual(tops[0], "http://www.w3.org/1998/Math/MathML")
         self.assertGreater(tops[1], 40)
-        self.assertGreater(tops[2], 1)
+        self.assertGreater(tops[2], 0.5)  # 0.9 without a font for mathematics; 0 where nothing is lowered
 
     def found(self, question):
         """The addresses that the search finds for a question, the best first."""
