@@ -1,4 +1,5 @@
-(* The error of a transform, of its inverse and of a product: Floats.v has the definitions. *)
+(* The error of a transform, of its inverse and of a product: Floats.v has the definitions. `Add Ring` holds in its
+   section alone, so each of the two files makes the tactic `by_ring` for itself. *)
 From Coq Require Import ZArith Ring.
 From mathcomp Require Import all_ssreflect all_algebra.
 From SLIP Require Import Arithmetic Lattice Floats.
