@@ -13,8 +13,9 @@ experiment_packages="libtorch-dev libopenblas0-pthread"
 full_packages="chromium chromium-driver python3-selenium prometheus debhelper lintian"
 # What 'slip bench kernels' compares with; it is built without those that are not there.
 peer_packages="libopenblas-dev fflas-ffpack libntl-dev libflint-dev libdnnl-dev libeigen3-dev"
-# What compiles for sanitizers and fuzzers, in three fifths of the time that g++ takes, and clang-tidy.
-clang_packages="clang-19 libclang-rt-19-dev clang-tidy-19"
+# What compiles for sanitizers and fuzzers, in three fifths of the time that g++ takes, and clang-tidy; llvm-19 has
+# the symbolizer that gives sanitizers' reports names, without which property_tests/tsan.supp suppresses nothing.
+clang_packages="clang-19 libclang-rt-19-dev clang-tidy-19 llvm-19"
 
 say() { printf '\n== %s\n' "$*"; }
 
