@@ -6,11 +6,12 @@ build_packages="g++ cmake ninja-build libboost-dev libboost-program-options-dev 
   python3"
 test_packages="libgtest-dev librapidcheck-dev clang-format flake8 shellcheck openssl curl g++-aarch64-linux-gnu qemu-user
   coq libcoq-mathcomp-ssreflect libcoq-mathcomp-algebra ocaml-nox
-  python3-z3 python3-setuptools python3-wheel pkgconf valgrind doxygen git haproxy pandoc"
+  python3-z3 python3-setuptools python3-wheel pkgconf valgrind doxygen git haproxy pandoc
+  chromium chromium-driver python3-selenium"
 # What trains the attackers of experiments/safety.
 experiment_packages="libtorch-dev libopenblas0-pthread"
-# A browser, for what people look at; what reads alerts; what builds Debian packages.
-full_packages="chromium chromium-driver python3-selenium prometheus debhelper lintian"
+# What reads alerts; what builds Debian packages.
+full_packages="prometheus debhelper lintian"
 # What 'slip bench kernels' compares with; it is built without those that are not there.
 peer_packages="libopenblas-dev fflas-ffpack libntl-dev libflint-dev libdnnl-dev libeigen3-dev"
 # What compiles for sanitizers and fuzzers, in three fifths of the time that g++ takes, and clang-tidy; llvm-19 has
