@@ -472,7 +472,8 @@ class ServeWithheld(ServeTest):
             self.assertEqual(text(served), first)
             body = served.post("text", order(stream=True, **fields))[2]
             self.assertEqual(read_stream("text", body)["text"], first)
-            self.assertTrue(first.startswith(text(served, max_tokens=8)))
+            # The eighth token may be a part of a character, which the end replaces.
+            self.assertTrue(first.startswith(text(served, max_tokens=8).rstrip("\ufffd")))
             self.assertNotEqual(text(served, seed=4), first)
             self.assertEqual(text(served, temperature=0, max_tokens=8), self.alone()["text"])
         with self.unsplit() as served:
