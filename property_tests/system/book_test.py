@@ -194,6 +194,14 @@ class Book(SystemTest):
             self.assertIsNone(formulas.mathml(text), text)
         self.assertIn("<math>", formulas.block("c = W_D r mod L    for the reply\n"))
         self.assertIsNone(formulas.block("key = SHA-256(secret)\nall = a || b\n"))
+        event = formulas.mathml("Pr[a wrong reply is accepted]", any_name=True)
+        self.assertIn("<mtext>a wrong reply is accepted</mtext>", event)
+        self.assertFalse(formulas.agrees(event.replace("accepted</mtext>", "refused</mtext>")))
+        self.assertIn("<mi>r</mi>", formulas.mathml("Pr[r = x]", any_name=True))
+        self.assertIn("<mn>4</mn>", formulas.mathml("LIN(4i, a)", any_name=True))
+        self.assertIsNone(formulas.mathml("4k"))
+        several = formulas.block("Pr[a reply is wrong]  <=  Q p_min^-8\n")
+        self.assertEqual(several.count("<math>"), 3)
 
 
 class Opened:

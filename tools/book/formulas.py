@@ -8,7 +8,7 @@ import re
 
 TOKEN = re.compile(r"""
     (?P<space>[ ]+)
-  | (?P<number>[0-9]+(?:\.[0-9]+)?(?![A-Za-z]))
+  | (?P<number>[0-9]+(?:\.[0-9]+)?(?![A-Za-hj-z]|i\w))
   | (?P<name>[A-Za-z]+[0-9]*)
   | (?P<relation><->|<=|>=|!=|~=|:=|->|<-|=|<|>)
   | (?P<dots>\.\.\.|\.\.)
@@ -30,6 +30,10 @@ BACK = {sign: text for text, sign in [*SIGNS.items(), *((name, letter) for name,
                                       ("in", "∈"), ("x", "×"), ("'", "′")]}
 # What is no formula where names may be words: AES-256 is no difference, and " || " joins bytes.
 TEXT = re.compile(r"[A-Za-z]{2,}-\w| \|\| ")
+# What relates two sides. A cell of a block may have nothing else; only then may it have no letter.
+RELATION = re.compile(r"[=<>^]|\bmod\b|\bAdv_|\bPr\[")
+# An event in words, of which there is the probability.
+EVENT = re.compile(r"Pr\[([^\[\]]*)\]")
 OPENING = set("([{")
 CLOSING = {"(": ")", "[": "]", "{": "}"}
 
@@ -182,14 +186,25 @@ class Parser:
 
 def mathml(text, any_name=False):
     """`text` as MathML; None if it is no formula. `any_name`: names may be words of any length."""
-    source = text.strip()
+    source, events = text.strip(), []
+
+    def word(match):  # for an event that is not a formula
+        if mathml(match[1]):
+            return match[0]
+        events.append(match[1])
+        return "Pr[event]"
+
     try:
-        parser = Parser(tokens_of(source), any_name)
+        parser = Parser(tokens_of(EVENT.sub(word, source) if any_name else source), any_name)
         row = parser.row()
     except (NoFormula, KeyError):
         return None
-    if not re.search(r"[A-Za-z^]", source) or parser.at != len(parser.tokens):
+    if not re.search(r"[A-Za-z^]", source) and source not in SIGNS.keys() | {"="}:
         return None
+    if parser.at != len(parser.tokens):
+        return None
+    for event in events:
+        row = row.replace("<mtext>event</mtext>", f"<mtext>{html.escape(event)}</mtext>", 1)
     return (f"<math><semantics><mrow>{row}</mrow><annotation encoding=\"text/plain\">{html.escape(source)}"
             "</annotation></semantics></math>")
 
@@ -220,9 +235,10 @@ def block(text):
     parts = [part for line in lines for _, part in line]
     if not parts or re.search(r"--+>|<--+|\+--|\$ ", text):
         return None
-    math = {part: mathml(part, any_name=bool(re.search(r"[=<>^]|\bmod\b", part) and not TEXT.search(part)))
+    math = {part: mathml(part, any_name=bool(RELATION.search(part) and not TEXT.search(part)))
             for part in parts}
-    if 2 * sum(1 for part in parts if math[part]) < len(parts):
+    related = [part for part in parts if RELATION.search(part)]
+    if all(2 * sum(1 for part in some if math[part]) < max(1, len(some)) for some in (parts, related)):
         return None
     columns = sorted({column for line in lines for column, _ in line})
     rows = []
