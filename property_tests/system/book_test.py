@@ -190,7 +190,7 @@ class Book(SystemTest):
         math = formulas.mathml("2^e_i")
         self.assertTrue(formulas.agrees(math), math)
         self.assertFalse(formulas.agrees(formulas.mathml("2^(e - 1)").replace("−", "+")))
-        for text in ("gemm", "--jobs 1", "a.b", "x[", "slip split"):
+        for text in ("gemm", "--jobs 1", "a.b", "x[", "slip split", "||", "-", "="):
             self.assertIsNone(formulas.mathml(text), text)
         self.assertIn("<math>", formulas.block("c = W_D r mod L    for the reply\n"))
         self.assertIsNone(formulas.block("key = SHA-256(secret)\nall = a || b\n"))

@@ -30,7 +30,7 @@ BACK = {sign: text for text, sign in [*SIGNS.items(), *((name, letter) for name,
                                       ("in", "∈"), ("x", "×"), ("'", "′")]}
 # What is no formula where names may be words: AES-256 is no difference, and " || " joins bytes.
 TEXT = re.compile(r"[A-Za-z]{2,}-\w| \|\| ")
-# What relates two sides. A cell of a block may have nothing else; only then may it have no letter.
+# What only a formula has; in a block a relation may stand in a cell of its own.
 RELATION = re.compile(r"[=<>^]|\bmod\b|\bAdv_|\bPr\[")
 # An event in words, of which there is the probability.
 EVENT = re.compile(r"Pr\[([^\[\]]*)\]")
@@ -199,7 +199,7 @@ def mathml(text, any_name=False):
         row = parser.row()
     except (NoFormula, KeyError):
         return None
-    if not re.search(r"[A-Za-z^]", source) and source not in SIGNS.keys() | {"="}:
+    if not re.search(r"[A-Za-z^]", source) and not (any_name and re.fullmatch("[<>!~:]?=|[<>]", source)):
         return None
     if parser.at != len(parser.tokens):
         return None
