@@ -24,10 +24,13 @@ using Connect = std::function<std::unique_ptr<Transport>()>;
 
 /// How Charlie runs.
 struct CharlieOptions {
-    /// Masks and cancellations per group that are kept ready, at least 64 of them.
+    /// Uniform masks, with their cancellations, that are kept ready per group: those of the set
+    /// `paper`, and of convolutions; fewer than 64, as by default, count as 64. BadInput, unless
+    /// 0, for a model that has only lattice masks: mask_memory says how many of these are kept.
     std::size_t masks_ready = 0;
-    /// Bytes of memory for masks of a model whose set has lattice masks, of all sessions with it
-    /// together; 0 for six fifths of a block of every group. Too few are BadInput.
+    /// Bytes of memory for the lattice masks of a model, of all sessions with it together; 0 for
+    /// six fifths of a block of every group. Too few are BadInput, and so is any number but 0 for
+    /// a model that has only uniform masks: masks_ready says how many of these are kept.
     std::size_t mask_memory = 0;
     /// For how long a David who is busy is asked again, with a new connection and a new session
     /// each time (SESS-5). 0: he is asked once. Refusals for other reasons are final.

@@ -81,8 +81,8 @@ typedef struct slip_image_classifier slip_image_classifier;
 /** slip::CharlieOptions and slip::TimeLimits. */
 typedef struct slip_charlie_options {
     size_t size;            /**< sizeof(slip_charlie_options) */
-    size_t masks_ready;     /**< masks per group that are kept ready */
-    size_t mask_memory;     /**< bytes of memory for masks */
+    size_t masks_ready;     /**< slip::CharlieOptions::masks_ready: uniform masks per group */
+    size_t mask_memory;     /**< slip::CharlieOptions::mask_memory: bytes for lattice masks */
     uint32_t timeout_ms;    /**< of a frame that has begun, a handshake, a connection */
     uint32_t patience_ms;   /**< for the peer's next frame to begin */
     uint32_t busy_limit_ms; /**< how long a busy David is asked again over TLS; 0: once */
@@ -121,10 +121,14 @@ SLIP_C_API slip_status slip_open_charlie_in_process(const char* artifact,
                                                     slip_language_model** language,
                                                     slip_image_classifier** images);
 
+/** Ends its session in order, once nothing uses it any more. */
 SLIP_C_END slip_status slip_free_language_model(slip_language_model* model);
+/** Ends its session in order. */
 SLIP_C_END slip_status slip_free_image_classifier(slip_image_classifier* model);
 
+/** slip::LanguageModel::vocabulary_size(): ids are 0 to *count - 1. */
 SLIP_C_API slip_status slip_vocabulary_size(const slip_language_model* model, size_t* count);
+/** slip::LanguageModel::max_positions(): the longest sequence, in tokens. */
 SLIP_C_API slip_status slip_max_positions(const slip_language_model* model, size_t* count);
 
 /** slip::LanguageModel::encode_prompt() of `bytes` bytes. Up to `capacity` ids are written; *count
@@ -178,8 +182,9 @@ SLIP_C_API slip_status slip_generate(slip_language_model* model, const int32_t* 
 SLIP_C_API slip_status slip_forward(slip_language_model* model, const int32_t* ids, size_t count,
                                     float* logits);
 
-/** Elements of an image, and logits of its classes. */
+/** Elements of an image. */
 SLIP_C_API slip_status slip_image_size(const slip_image_classifier* model, size_t* elements);
+/** slip::ImageClassifier::class_count(): logits of an image. */
 SLIP_C_API slip_status slip_class_count(const slip_image_classifier* model, size_t* count);
 /** slip::ImageClassifier::classify(): `logits` has room for image_count x the classes. */
 SLIP_C_API slip_status slip_classify(slip_image_classifier* model, const float* images,
@@ -202,6 +207,7 @@ SLIP_C_API slip_status slip_generate_in_sequence(slip_sequence* sequence, const 
                                                  const slip_sampling_options* options,
                                                  slip_on_token on_token, void* context,
                                                  int32_t* ids, size_t* count);
+/** Its model is left as it is. */
 SLIP_C_END slip_status slip_free_sequence(slip_sequence* sequence);
 
 /** Behind it is a slip::TextStream. */
@@ -217,6 +223,7 @@ SLIP_C_API slip_status slip_push_token(slip_text_stream* stream, int32_t id, con
                                        size_t* bytes, int* stopped);
 /** slip::TextStream::finish(): what is left, as slip_push_token() gives it. */
 SLIP_C_API slip_status slip_finish_text(slip_text_stream* stream, const char** text, size_t* bytes);
+/** Its model is left as it is. */
 SLIP_C_END slip_status slip_free_text_stream(slip_text_stream* stream);
 
 /** Whose words a message is. */
@@ -397,6 +404,7 @@ SLIP_C_API slip_status slip_serve_fd(slip_david* david, int input, int output);
 SLIP_C_API slip_status slip_open_server(slip_david* david, const char* endpoint,
                                         const char* certificates, slip_report report, void* context,
                                         slip_server** server);
+/** The port that it listens at, also where port 0 was asked for. */
 SLIP_C_API slip_status slip_server_port(const slip_server* server, uint16_t* port);
 /** Serves until slip_stop_server(), and until every session has ended. Once per server. */
 SLIP_C_API slip_status slip_run_server(slip_server* server);

@@ -76,11 +76,20 @@ const artifact::DavidArtifact& SplitFiles::david() const {
     return *david_;
 }
 
-kernels::OffloadedWeights SplitFiles::weights_of_uniform_masks() const {
-    const bool any = std::ranges::any_of(charlie_.groups(), [&](const auto& group) {
-        return !layout::has_lattice_masks(charlie_.set(), group);
+bool SplitFiles::has_lattice_masks() const {
+    return std::ranges::any_of(charlie_.groups(), [&](const auto& group) {
+        return layout::has_lattice_masks(charlie_.set(), group);
     });
-    return any ? david().weights() : kernels::OffloadedWeights{};
+}
+
+bool SplitFiles::has_uniform_masks() const {
+    return !std::ranges::all_of(charlie_.groups(), [&](const auto& group) {
+        return layout::has_lattice_masks(charlie_.set(), group);
+    });
+}
+
+kernels::OffloadedWeights SplitFiles::weights_of_uniform_masks() const {
+    return has_uniform_masks() ? david().weights() : kernels::OffloadedWeights{};
 }
 
 const protocol::IntegrityCheck& SplitFiles::integrity_check() const {

@@ -78,6 +78,10 @@ public:
     /// HIDE-8: the integer model of a hidden split, read by the first call. Throws BadInput, naming
     /// the file, unless it is of this split.
     const artifact::AuditArtifact& audit(const std::filesystem::path& folder) const;
+    /// Whether any group has lattice masks, or uniform ones (PARAM-1); of convolutional networks
+    /// both may hold.
+    bool has_lattice_masks() const;
+    bool has_uniform_masks() const;
     /// What uniform masks take: David's weights, or nothing where no group has them (PARAM-1).
     kernels::OffloadedWeights weights_of_uniform_masks() const;
     /// The check of all sessions of the process with this model (INTEG-10). Made by the first call,

@@ -127,6 +127,23 @@ RunStatistics HybridRuntime::statistics() const {
     return run;
 }
 
+/// A number that nothing would read is not ignored but refused.
+void require_masks_of(const SplitFiles& files, const CharlieOptions& options) {
+    const std::string charlie = files.charlie().directory().string();
+    if (options.masks_ready > 0 && !files.has_uniform_masks()) {
+        throw BadInput(charlie +
+                       ": has only lattice masks: expected no number of masks that are kept ready "
+                       "(masks_ready, --masks) but the memory for them (mask_memory, "
+                       "--mask-memory), or neither");
+    }
+    if (options.mask_memory > 0 && !files.has_lattice_masks()) {
+        throw BadInput(charlie +
+                       ": has only uniform masks: expected no memory for lattice masks "
+                       "(mask_memory, --mask-memory) but a number of masks that are kept ready "
+                       "(masks_ready, --masks), or neither");
+    }
+}
+
 /// THREAT-3, once in a process.
 void tell_of_swap(const CharlieOptions& options) {
     static std::atomic<bool> told = false;
@@ -164,6 +181,7 @@ std::unique_ptr<Runtime> make_unsplit_runtime(const SplitFiles& files,
 std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files,
                                              const std::vector<Connect>& connects,
                                              const CharlieOptions& options) {
+    require_masks_of(files, options);
     if (connects.size() != files.charlie().shards().size()) {
         throw BadInput(files.charlie().directory().string() + ": was split for " +
                        std::to_string(files.charlie().shards().size()) +
@@ -185,6 +203,7 @@ std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files,
 
 std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files,
                                              const CharlieOptions& options) {
+    require_masks_of(files, options);
     auto runtime = std::make_unique<HybridRuntime>(files, options);
     tell_of_swap(options);
     return runtime;

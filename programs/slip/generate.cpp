@@ -9,6 +9,7 @@
 #include <numeric>
 #include <optional>
 
+#include "optimized/artifact/artifact.hpp"
 #include "optimized/base/files.hpp"
 #include "optimized/graph/sampler.hpp"
 #include "optimized/kernels/registry.hpp"
@@ -246,7 +247,8 @@ void declare(Options& options) {
                 "with hybrid: write who was busy with what, and who waited, in Chrome's format "
                 "(chrome://tracing, Perfetto)");
     options.add("ready", "N",
-                "with hybrid: start the clock when N masks per group are ready (default 0)");
+                "with hybrid: start the clock when N masks per group are ready, or as many lattice "
+                "masks as --mask-memory has room for (default 0)");
     options.add_switch("json", "print one JSON object instead of the text");
 }
 
@@ -270,6 +272,15 @@ void generate_json(const Options& options, LanguageModel& model, const std::vect
                                 });
     if (stream) text += stream->finish();
     print_json(model, engine_of(options), prompt, outcome, text, choices);
+}
+
+/// Of --ready, how many uniform masks have to be kept for it: none if the artifact has lattice
+/// masks, of which --mask-memory says how many are kept.
+std::size_t masks_to_keep(const Options& options, std::size_t ready) {
+    if (ready == 0 || !options.has("artifact")) return ready;
+    const auto plan = std::filesystem::path(options.required("artifact")) / "charlie" / "plan.json";
+    const auto description = artifact::parse_charlie_description(base::read_file(plan), plan);
+    return description.set->lattice ? 0 : ready;
 }
 
 }  // namespace
@@ -299,7 +310,7 @@ int generate(const Arguments& arguments) {
 
     const auto trace_file = open_output(options, "trace");
     const auto trace = trace_file ? std::make_shared<Trace>() : nullptr;
-    auto model = open_model<LanguageModel>(options, ready, nullptr, trace);
+    auto model = open_model<LanguageModel>(options, masks_to_keep(options, ready), nullptr, trace);
     const std::vector<TokenId> prompt = prompt_of(options, model);
     fit_into_context(options, model, prompt.size(), sampling);
     if (ready > 0) model.wait_for_masks(ready);

@@ -77,8 +77,8 @@ void add_model_flags(Options& options) {
     options.add("seal", "KEYFILE",
                 "with hybrid: the key that 'slip split --seal' sealed the artifact's hints with");
     options.add("mask-memory", "MIB",
-                "with hybrid: memory for masks made ahead of use, where the artifact's set has "
-                "lattice masks (default: six fifths of a block of every group)");
+                "with hybrid: memory for lattice masks, made ahead of use; all sets but paper have "
+                "them (default: six fifths of a block of 256 per group)");
     options.group("The untrusted machine (David)");
     options.add_list("david", address_form,
                      "where 'slip david' listens: over TLS, or on this machine beside a socket of "

@@ -17,8 +17,8 @@ inline constexpr const char* model_usage =
     "(--artifact OUT [--david ADDRESS]... [--tls TLS/charlie] | --model DIR)";
 void add_model_flags(Options& options);
 
-/// Opens what the flags name as the kind that the command works on. `masks_ready`: masks per group
-/// that wait_for_masks() will be asked for. `davids`: those of --david, for who wants to know of
+/// Opens what the flags name as the kind that the command works on. `masks_ready`:
+/// CharlieOptions::masks_ready. `davids`: those of --david, for who wants to know of
 /// them, and asks a busy one again himself; null: they are made here. `trace`: of --trace, which
 /// needs the hybrid engine; null: nothing is recorded. Throws BadInput for flags that do not fit
 /// together and for bad files.

@@ -164,8 +164,9 @@ void declare_answers(Options& options) {
         "them in the same message, as long as it has at most 16 columns of answers (default "
         "0; David learns where texts repeat themselves)");
     options.add("masks", "N",
-                "with hybrid: masks per group that are kept ready; what a burst needs beyond them "
-                "is made while it waits (default 64; with TinyLlama's shape 2.7 MB each)");
+                "with hybrid and an artifact of the set paper, for others see --mask-memory: masks "
+                "per group that are kept ready; what a burst needs beyond them is made while it "
+                "waits (default 64; with TinyLlama's shape 2.7 MB each)");
     options.add("prompt-cache", "MIB",
                 "of keys and values kept for prompts, divided evenly among the names of "
                 "--api-keys (default 256; 0: none)");

@@ -153,8 +153,8 @@ TEST(Embedding, LIN_4_charlie_over_a_transport_of_the_users_own) {
     const auto up = std::make_shared<Queue>();
     const auto down = std::make_shared<Queue>();
     const ServingThread david(std::make_unique<QueueTransport>(up, down));
-    auto charlie = open_charlie<LanguageModel>(small().artifact,
-                                               std::make_unique<QueueTransport>(down, up), {128});
+    auto charlie =
+        open_charlie<LanguageModel>(small().artifact, std::make_unique<QueueTransport>(down, up));
     charlie.wait_for_masks(100);
     EXPECT_EQ(bits_of(charlie.forward(prompt())), expected_logits());
 }
@@ -232,6 +232,40 @@ TEST(Embedding, MODEL_7_charlie_needs_davids_half_for_uniform_masks_alone) {
     });
     EXPECT_NE(said.find((uniform.out / "david").string() + ": is missing"), std::string::npos)
         << said;
+}
+
+/// What sizes the stock of one kind of masks is refused where there are only masks of the other
+/// kind, before David is called.
+TEST(Embedding, what_sizes_masks_that_a_model_does_not_have_is_refused) {
+    const TemporaryDirectory folder;
+    SplitOptions uniform = small().options;
+    uniform.set = "paper";
+    uniform.out = folder / "uniform";
+    split_checkpoint(small().model, uniform);
+    CharlieOptions number;
+    number.masks_ready = 100;
+    CharlieOptions memory;
+    memory.mask_memory = std::size_t{1} << 28;
+
+    open_charlie_in_process<LanguageModel>(uniform.out, number).wait_for_masks(100);
+    open_charlie_in_process<LanguageModel>(small().artifact, memory).wait_for_masks(100);
+    const auto expect_refused = [](const std::filesystem::path& artifact,
+                                   const CharlieOptions& options, const std::string& instead) {
+        const Connect nobody = []() -> std::unique_ptr<Transport> {
+            ADD_FAILURE() << "David was called";
+            return nullptr;
+        };
+        for (const auto& open : std::vector<std::function<void()>>{
+                 [&] { open_charlie_in_process<LanguageModel>(artifact, options); },
+                 [&] { open_charlie<LanguageModel>(artifact, nobody, options); }}) {
+            const std::string said = refusal(open);
+            EXPECT_NE(said.find((artifact / "charlie").string() + ": has only "), std::string::npos)
+                << said;
+            EXPECT_NE(said.find(instead), std::string::npos) << said;
+        }
+    };
+    expect_refused(small().artifact, number, "but the memory for them (mask_memory");
+    expect_refused(uniform.out, memory, "but a number of masks that are kept ready (masks_ready");
 }
 
 TEST(Embedding, generation_is_the_same_with_and_without_the_protocol) {

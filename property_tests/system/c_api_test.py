@@ -47,10 +47,15 @@ class SameResults(Library, SystemTest):
 
     def test_LIN_4_charlie_and_david_over_tls(self):
         with self.served(options=ctypes.byref(slip.DavidOptions(threads=2))) as endpoint:
-            options = slip.CharlieOptions(masks_ready=128)
+            options = slip.CharlieOptions(mask_memory=2**28)
             model = self.open("charlie_tls", self.artifact, endpoint, self.tls / "charlie",
                               ctypes.byref(options))
             self.assert_same(model, "--artifact", self.artifact, "--engine", "unsplit")
+
+    def test_masks_that_the_model_does_not_have_are_not_kept_ready(self):
+        options = slip.CharlieOptions(masks_ready=128)
+        self.call(BAD_INPUT, "open_charlie_in_process", self.artifact, ctypes.byref(options),
+                  ctypes.byref(ctypes.c_void_p()), None, says=["masks_ready", "mask_memory"])
 
     def test_LIN_4_charlie_and_david_over_descriptors(self):
         david, ends = ctypes.c_void_p(), [end.detach() for end in socket.socketpair()]

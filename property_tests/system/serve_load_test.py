@@ -85,12 +85,14 @@ class ServeTable:
 class ServeLoad(ServeTable, ServeTest):
     """Whose stock --masks bounds."""
 
+    STOCK = ["--masks", MASKS]
+
     def test_SERVE_1_SERVE_5_no_answer_is_lost_wrong_or_anothers(self):
         clients, seconds = LOAD
         table = self.table()
         with David(self.artifact / "david", self.tls / "david") as david, \
                 Served("--artifact", self.artifact, "--model-name", "tiny", "--tls", self.tls / "charlie",
-                       "--david", david.endpoint, "--masks", MASKS, "--plain-seeds") as served, \
+                       "--david", david.endpoint, *self.STOCK, "--plain-seeds") as served, \
                 concurrent.futures.ThreadPoolExecutor(clients) as pool:
             end = time.monotonic() + seconds
             done = list(pool.map(lambda seed: Client(served, table, seed).ask_until(end), range(clients)))
@@ -113,6 +115,12 @@ class ServeLoad(ServeTable, ServeTest):
         shown = re.search(r'<dd id="stock">(\d+) of (\d+)</dd>', served.get("/")[2].decode())
         self.assertEqual(int(shown[2]), full)
         self.assertTrue(full - BATCH < int(shown[1]) <= full, shown[0])
+
+    def test_what_sizes_masks_that_the_model_does_not_have_is_refused(self):
+        wrong, right = ["--mask-memory", "--masks"] if self.SET == "paper" else ["--masks", "--mask-memory"]
+        self.refused("serve", "--artifact", self.artifact, "--listen", "127.0.0.1:0", wrong, 256,
+                     says=["has only", wrong, right])
+        self.slip("generate", "--artifact", self.artifact, "--ids", "1,5", "--max-tokens", 1, "--ready", 100)
 
     def test_without_masks_the_page_shows_no_stock(self):
         self.refused("serve", "--artifact", self.artifact, "--engine", "unsplit", "--listen", "127.0.0.1:0",
@@ -156,6 +164,7 @@ class ServeLoadOfLatticeMasks(ServeLoad, ServeTest):
     """Whose blocks all generations share."""
 
     SET = "paper-lattice"
+    STOCK = ["--mask-memory", 256]
 
     def assert_stock(self, served):
         self.assertEqual(served.metric("masks_stocked"), 256)
