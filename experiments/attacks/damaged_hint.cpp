@@ -4,8 +4,8 @@
 #include "experiments/attacks/product_check.hpp"
 #include "experiments/attacks/runs.hpp"
 #include "optimized/kernels/registry.hpp"
-#include "optimized/protocol/lattice_stock.hpp"
-#include "optimized/protocol/product_check.hpp"
+#include "optimized/masks/lattice_stock.hpp"
+#include "optimized/secrets/product_check.hpp"
 
 namespace slip::attacks {
 namespace {
@@ -22,12 +22,11 @@ public:
           secrets_(hidden_set(), keys(), std::span(&shape_, 1)),
           check_(hidden.check_secret(), hidden.m()) {
         hint_[bit / 8] ^= static_cast<std::uint8_t>(1U << bit % 8);
-        protocol::LatticeOptions options;
+        masks::LatticeOptions options;
         options.ahead = false;
-        stock_ = std::make_unique<protocol::LatticeStock>(
+        stock_ = std::make_unique<masks::LatticeStock>(
             hidden_set(), hidden.seed(),
-            std::vector<protocol::LatticeGroup>{
-                {.shape = shape_, .hint = hint_, .require_hint = {}}},
+            std::vector<masks::LatticeGroup>{{.shape = shape_, .hint = hint_, .require_hint = {}}},
             options);
     }
 
@@ -36,7 +35,7 @@ public:
     };
     Verdict serve(std::span<const std::int16_t> q) {
         const std::size_t h = hidden_set().planes;
-        std::vector<protocol::Mask> masks;
+        std::vector<masks::Mask> masks;
         stock_->take(0, 1, masks);
         const auto spent = std::move(masks.front()).spend();
         std::vector<std::uint8_t> sent(h * hidden_.n()), reply(h * weights_.shape().outputs());
@@ -63,9 +62,9 @@ private:
     const base::ProductShape shape_ = hidden_.shape();
     std::vector<std::uint8_t> hint_;
     kernels::GroupWeights weights_;
-    protocol::WeightSecrets secrets_;
-    protocol::ProductCheck check_;
-    std::unique_ptr<protocol::LatticeStock> stock_;
+    secrets::WeightSecrets secrets_;
+    secrets::ProductCheck check_;
+    std::unique_ptr<masks::LatticeStock> stock_;
 };
 
 /// The share of wrong products that are noticed, of one message under each of some flipped bits.

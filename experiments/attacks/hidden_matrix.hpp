@@ -12,7 +12,7 @@
 #include "experiments/attacks/lattice_messages.hpp"
 #include "experiments/attacks/split_matrix.hpp"
 #include "optimized/base/hidden_widths.hpp"
-#include "optimized/protocol/weight_secrets.hpp"
+#include "optimized/secrets/weight_secrets.hpp"
 #include "optimized/split/hidden_matrix.hpp"
 
 namespace slip::attacks {
@@ -37,7 +37,7 @@ public:
                 }
                 hint_.insert(hint_.end(), rows.hint.span().begin(), rows.hint.span().end());
             });
-        protocol::WeightStreams streams(hidden_set(), key_.span());
+        secrets::WeightStreams streams(hidden_set(), key_.span());
         E_.resize(m() * n());
         for (std::size_t i = 0; i < m(); ++i) {
             streams.weight_error(i, std::span(E_).subspan(i * n(), n()));

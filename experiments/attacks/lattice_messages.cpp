@@ -8,7 +8,7 @@
 #include "experiments/attacks/weakened_engine.hpp"
 #include "optimized/base/hidden_widths.hpp"
 #include "optimized/kernels/registry.hpp"
-#include "optimized/protocol/lattice_stock.hpp"
+#include "optimized/masks/lattice_stock.hpp"
 #include "optimized/split/hint.hpp"
 
 namespace slip::attacks {
@@ -62,22 +62,22 @@ struct Process::State {
         : hint(splitting::hint_row_bytes(hidden_set())),
           stock(hidden_set(), seed, groups(widths), options()) {}
 
-    std::vector<protocol::LatticeGroup> groups(std::span<const std::size_t> widths) const {
-        std::vector<protocol::LatticeGroup> all;
+    std::vector<masks::LatticeGroup> groups(std::span<const std::size_t> widths) const {
+        std::vector<masks::LatticeGroup> all;
         for (const std::size_t n : widths) {
             all.push_back({.shape = {.rows = 1, .n = n}, .hint = hint, .require_hint = {}});
         }
         return all;
     }
-    static protocol::LatticeOptions options() {
-        protocol::LatticeOptions options;
+    static masks::LatticeOptions options() {
+        masks::LatticeOptions options;
         options.ahead = false;
         return options;
     }
 
     // Masks alone are looked at, so each group's matrix, and its hint, is of one row of zeros.
     const std::vector<std::uint8_t> hint;
-    protocol::LatticeStock stock;
+    masks::LatticeStock stock;
 };
 
 Process::Process(const masks::PublicMatrix::Seed& seed, std::span<const std::size_t> widths)
@@ -85,10 +85,10 @@ Process::Process(const masks::PublicMatrix::Seed& seed, std::span<const std::siz
 Process::~Process() = default;
 
 MaskedColumns Process::send(const MatrixXi& inputs, base::GroupId group) {
-    std::vector<protocol::Mask> masks;
+    std::vector<masks::Mask> masks;
     state_->stock.take(group, static_cast<std::size_t>(inputs.cols()), masks);
     MaskedColumns sent;
-    for (protocol::Mask& mask : masks) {
+    for (masks::Mask& mask : masks) {
         const auto spent = std::move(mask).spend();
         const Eigen::Matrix<std::int16_t, Eigen::Dynamic, 1> column =
             inputs.col(static_cast<Index>(sent.size())).cast<std::int16_t>();

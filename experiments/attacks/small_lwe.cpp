@@ -8,9 +8,9 @@
 #include "experiments/attacks/lattice_messages.hpp"
 #include "experiments/attacks/split_matrix.hpp"
 #include "optimized/base/hidden_widths.hpp"
+#include "optimized/masks/lattice_stock.hpp"
 #include "optimized/masks/noise.hpp"
-#include "optimized/protocol/lattice_stock.hpp"
-#include "optimized/protocol/weight_secrets.hpp"
+#include "optimized/secrets/weight_secrets.hpp"
 #include "optimized/split/hidden_matrix.hpp"
 #include "optimized/split/hint.hpp"
 
@@ -112,8 +112,7 @@ std::vector<int> secret_of_block(std::span<const std::uint8_t> key, std::uint64_
     const unsigned eta = hidden_set().lattice->eta;
     std::vector<std::int8_t> S(hidden_set().public_rows());
     std::vector<std::uint8_t> stream(masks::noise_bytes(S.size(), eta));
-    protocol::KeyStream({.given_keys = key})
-        .draw_bytes(protocol::Purpose::block_secret, block, stream);
+    masks::KeyStream({.given_keys = key}).draw_bytes(masks::Purpose::block_secret, block, stream);
     masks::decode_small(stream, eta, S);
     return {S.begin(), S.end()};
 }
@@ -126,17 +125,17 @@ SmallLwe lwe_of_messages(std::size_t ell, std::size_t samples, std::size_t targe
     const auto key = drawn_bytes<std::array<std::uint8_t, 32>>(random);
     // A message is q and a mask; q is known, so it may as well be 0.
     const std::vector<std::uint8_t> hint(splitting::hint_row_bytes(hidden_set()));
-    protocol::LatticeOptions options;
+    masks::LatticeOptions options;
     options.ahead = false;
     options.keys.given_keys = key;
-    protocol::LatticeStock stock(
+    masks::LatticeStock stock(
         hidden_set(), seed,
         {{.shape = {.rows = 1, .n = samples}, .hint = hint, .require_hint = {}}}, options);
     Telling telling(ell, rows_of_T(seed, samples), base::tau_at(hidden_set(), samples));
     while (telling.count() < targets) {
-        std::vector<protocol::Mask> masks;
+        std::vector<masks::Mask> masks;
         stock.take(0, degree, masks);
-        for (protocol::Mask& mask : masks) {
+        for (masks::Mask& mask : masks) {
             const auto spent = std::move(mask).spend();
             const std::size_t i = spent.index % degree;
             if (!telling.uses(i) || telling.count() == targets) continue;
@@ -155,7 +154,7 @@ SmallLwe lwe_of_rows(std::size_t ell, std::size_t samples, std::size_t targets,
     Telling telling(ell, columns_of_U(seed, samples), base::tau_at(hidden_set(), samples));
     const splitting::HiddenModel model = drawn_model(telling.rows_for(targets), samples, random);
     const auto key = splitting::hiding_key(hidden_set(), secret, seed, 0, model);
-    const auto V = protocol::WeightStreams(hidden_set(), key.span()).weight_secret(model.rows());
+    const auto V = secrets::WeightStreams(hidden_set(), key.span()).weight_secret(model.rows());
     const auto use = [&](const splitting::HiddenRows& hidden) {
         for (std::size_t row = 0; row < hidden.count; ++row) {
             const std::size_t i = hidden.first + row, in_block = i % degree;

@@ -8,7 +8,7 @@
 #include "experiments/attacks/runs.hpp"
 #include "experiments/attacks/weakened_engine.hpp"
 #include "optimized/kernels/registry.hpp"
-#include "optimized/protocol/lattice_stock.hpp"
+#include "optimized/masks/lattice_stock.hpp"
 #include "optimized/split/hint.hpp"
 
 namespace slip::attacks {
@@ -28,12 +28,12 @@ MatrixXi activations(const Victim& victim, const std::vector<TokenId>& ids) {
 
 /// What David sees: the prompt's columns under the first masks of a process with this key, each
 /// column plane after plane.
-std::vector<std::vector<std::uint8_t>> sent(protocol::LatticeStock& stock, const MatrixXi& q) {
+std::vector<std::vector<std::uint8_t>> sent(masks::LatticeStock& stock, const MatrixXi& q) {
     const auto n = static_cast<std::size_t>(q.rows());
-    std::vector<protocol::Mask> masks;
+    std::vector<masks::Mask> masks;
     stock.take(group, static_cast<std::size_t>(q.cols()), masks);
     std::vector<std::vector<std::uint8_t>> columns;
-    for (protocol::Mask& mask : masks) {
+    for (masks::Mask& mask : masks) {
         const auto spent = std::move(mask).spend();
         std::vector<std::int16_t> column(n);
         for (std::size_t j = 0; j < n; ++j) {
@@ -69,15 +69,15 @@ Outcome read_second_prompt(const Setting& setting, bool restored) {
     const MatrixXi secret = activations(victim, random_prompt(victim.config(), tokens, random));
 
     const kernels::GroupWeights& W_D = victim.weights()[group];
-    protocol::LatticeStock::Seed seed{};
+    masks::LatticeStock::Seed seed{};
     std::vector<std::uint8_t> hint(W_D.rows() * splitting::hint_row_bytes(paper_set));
     splitting::compute_hint({paper_set, seed, W_D.cols()}, W_D, 1, hint);
     Key key = drawn_bytes<Key>(random);
     const auto process = [&] {
-        protocol::LatticeOptions options;
+        masks::LatticeOptions options;
         options.ahead = false;
         options.keys.given_keys = key;
-        return protocol::LatticeStock(paper_set, seed, {{W_D.shape(), hint, {}}}, options);
+        return masks::LatticeStock(paper_set, seed, {{W_D.shape(), hint, {}}}, options);
     };
     auto before = process();
     const auto first = sent(before, known);

@@ -16,11 +16,11 @@
 #include "optimized/engines/low_rank_factors.hpp"
 #include "optimized/engines/quantised_columns.hpp"
 #include "optimized/kernels/registry.hpp"
+#include "optimized/masks/key_stream.hpp"
 #include "optimized/masks/noise.hpp"
 #include "optimized/masks/products.hpp"
 #include "optimized/masks/public_matrix.hpp"
 #include "optimized/protocol/growing_buffer.hpp"
-#include "optimized/protocol/mask_stream.hpp"
 
 namespace slip::bench {
 namespace {
@@ -153,7 +153,7 @@ private:
         return masks::row_bytes(set_.planes, set_.lattice->rank, rounded);
     }
     masks::PublicMatrix public_matrix(std::size_t n) const {
-        protocol::LatticeStock::Seed seed{};
+        masks::LatticeStock::Seed seed{};
         std::copy_n(whole_.charlie.masks_seed().begin(), seed.size(), seed.begin());
         return {set_, seed, n};
     }
@@ -193,12 +193,12 @@ private:
         const masks::Tau tau = masks::residues_of(base::tau_at(set_, n));
         base::SecretBuffer<std::uint8_t> stream(masks::noise_bytes(n, eta));
         base::SecretBuffer<std::uint8_t> wide(masks::noise_bytes(n, 2));
-        protocol::KeyStream keys;
+        masks::KeyStream keys;
         std::vector<double> seconds;
         for (std::size_t r = 0; r < repetitions; ++r) {
             seconds.push_back(processor_seconds_of([&] {
                 for (std::size_t i = 0; i < degree; ++i) {
-                    keys.draw_bytes(protocol::Purpose::noise, i, stream.span());
+                    keys.draw_bytes(masks::Purpose::noise, i, stream.span());
                     if (eta == 1) masks::widen(stream.span(), wide.span());
                     masks::add_noise(eta == 1 ? wide.span() : stream.span(), tau, set_.planes,
                                      columns.pass().front().columns[i]);
@@ -414,7 +414,7 @@ private:
             }
         });
         parts.add("masks given back", 0, [&] {
-            for (protocol::Mask::Spent& spent : spent_) {
+            for (masks::Mask::Spent& spent : spent_) {
                 whole_.stock->recycle(g, std::move(spent));
             }
         });
@@ -453,12 +453,12 @@ private:
     const std::size_t columns_;
     const base::parameters::ParameterSet& set_;
     const engines::LowRankFactors factors_;
-    std::optional<protocol::WeightSecrets::Room> room_;
+    std::optional<secrets::WeightSecrets::Room> room_;
     std::vector<float> input_, output_;
     std::vector<std::byte> reply_;
     engines::QuantisedColumns quantised_;
-    std::vector<protocol::Mask> masks_;
-    std::vector<protocol::Mask::Spent> spent_;
+    std::vector<masks::Mask> masks_;
+    std::vector<masks::Mask::Spent> spent_;
     std::vector<std::uint64_t> expected_;
     protocol::GrowingBuffer<std::uint8_t> apply_, answer_;
     base::SecretBuffer<std::int64_t> products_, integers_, inner_;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "experiments/bench/measure.hpp"
-#include "optimized/protocol/thread_clock.hpp"
+#include "optimized/base/thread_clock.hpp"
 
 namespace slip::bench {
 
@@ -29,9 +29,9 @@ public:
         for (std::size_t r = 0; r < repetitions; ++r) {
             for (std::size_t i = 0; i < contestants_.size(); ++i) {
                 // Processor time of this thread: another process' turn is no part of it.
-                const double start = protocol::thread_seconds();
+                const double start = base::thread_seconds();
                 contestants_[i].run();
-                seconds_[i].push_back(protocol::thread_seconds() - start);
+                seconds_[i].push_back(base::thread_seconds() - start);
             }
         }
         for (std::size_t i = 0; i < contestants_.size(); ++i) {

@@ -7,8 +7,8 @@
 #include "optimized/base/hidden_widths.hpp"
 #include "optimized/engines/hybrid_engine.hpp"
 #include "optimized/graph/transformer.hpp"
+#include "optimized/masks/lattice_stock.hpp"
 #include "optimized/protocol/frames.hpp"
-#include "optimized/protocol/lattice_stock.hpp"
 #include "optimized/split/hint.hpp"
 #include "optimized/split/shards.hpp"
 
@@ -71,7 +71,7 @@ std::uint64_t multiplications_per_mask(const ScheduleShape& shape,
     if (!artifact::layout::has_lattice_masks(*shape.set, group)) {
         return group.product().multiplications();
     }
-    return protocol::LatticeStock::multiplications_per_mask(*shape.set, group.product());
+    return masks::LatticeStock::multiplications_per_mask(*shape.set, group.product());
 }
 
 /// MODEL-5, for a token after `context` others of a model with RMS norms, rotations and SwiGLU. A

@@ -61,7 +61,7 @@ void add_block_rows(const std::string& name, double nanoseconds, Report& report)
 void measure_blocks(const WholeModel& whole, Report& report) {
     const auto& set = whole.charlie.set();
     const std::size_t n = whole.charlie.groups().front().n;
-    protocol::LatticeStock::Seed seed{};
+    masks::LatticeStock::Seed seed{};
     std::copy_n(whole.charlie.masks_seed().begin(), seed.size(), seed.begin());
     masks::PublicMatrix matrix(set, seed, n);
     std::vector<std::uint8_t> rows(n * matrix.row_bytes());
@@ -173,8 +173,8 @@ void measure_processor_time(WholeModel& whole, Report& report) {
 }
 
 /// A stock whose background thread may use the processors of Charlie and David.
-std::unique_ptr<protocol::LatticeStock> steady_stock(const WholeModel& whole) {
-    std::unique_ptr<protocol::LatticeStock> stock;
+std::unique_ptr<masks::LatticeStock> steady_stock(const WholeModel& whole) {
+    std::unique_ptr<masks::LatticeStock> stock;
     std::thread([&] {
         bind_to_processors({whole.processor, whole.another_processor});
         stock = stock_of(whole.charlie, {});
@@ -213,7 +213,7 @@ void measure_steady_decode(WholeModel& whole, Report& report) {
     const double per_token = median(steady) / static_cast<double>(tokens);
     report.rows.push_back(
         {"decode over TLS, masks made meanwhile", per_token, 1 / per_token, "tokens/s"});
-    const protocol::LatticeStatistics all = stock->statistics();
+    const masks::LatticeStatistics all = stock->statistics();
     report.rows.push_back({"masks made meanwhile", all.seconds, median(made), " of those used up"});
     report.rows.push_back({"masks that a message waited for", all.late_seconds,
                            static_cast<double>(all.waited_for) / static_cast<double>(all.used),
@@ -236,16 +236,16 @@ masks::BlockSecret some_secret(const base::parameters::LatticeParameters& lattic
 
 /// What it takes to make the masks again that are used up.
 double mask_seconds_per_token(const WholeModel& whole) {
-    protocol::LatticeStock& stock = *whole.stock;
+    masks::LatticeStock& stock = *whole.stock;
     const std::size_t groups = whole.charlie.groups().size();
     for (base::GroupId g = 0; g < groups; ++g) {
-        std::vector<protocol::Mask> used;
+        std::vector<masks::Mask> used;
         stock.take(g, 2 * masks::degree, used);  // more a stock does not keep
-        for (protocol::Mask& mask : used) stock.recycle(g, std::move(mask).spend());
+        for (masks::Mask& mask : used) stock.recycle(g, std::move(mask).spend());
     }
-    const protocol::LatticeStatistics before = stock.statistics();
+    const masks::LatticeStatistics before = stock.statistics();
     stock.wait_until_ready(masks::degree);
-    const protocol::LatticeStatistics after = stock.statistics();
+    const masks::LatticeStatistics after = stock.statistics();
     return (after.seconds - before.seconds) * static_cast<double>(groups) /
            static_cast<double>((after.blocks - before.blocks) * masks::degree);
 }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "optimized/protocol/thread_clock.hpp"
+#include "optimized/base/thread_clock.hpp"
 
 namespace slip::bench {
 
@@ -24,9 +24,9 @@ double seconds_of(const Work& work) {
 /// Processor seconds of this thread that `work()` takes.
 template <class Work>
 double processor_seconds_of(const Work& work) {
-    const double start = protocol::thread_seconds();
+    const double start = base::thread_seconds();
     work();
-    return protocol::thread_seconds() - start;
+    return base::thread_seconds() - start;
 }
 
 /// Requires at least one value.

@@ -34,10 +34,10 @@ std::size_t tallest_of(const artifact::CharlieArtifact& charlie) {
     return tallest;
 }
 
-std::optional<protocol::ProductCheck> product_check_of(const artifact::CharlieArtifact& charlie) {
+std::optional<secrets::ProductCheck> product_check_of(const artifact::CharlieArtifact& charlie) {
     if (!charlie.set().lattice) return std::nullopt;
-    return std::optional<protocol::ProductCheck>(std::in_place, charlie.check_secret(),
-                                                 tallest_of(charlie));
+    return std::optional<secrets::ProductCheck>(std::in_place, charlie.check_secret(),
+                                                tallest_of(charlie));
 }
 
 std::vector<base::ProductShape> davids_shapes_of(const artifact::CharlieArtifact& charlie) {
@@ -48,7 +48,7 @@ std::vector<base::ProductShape> davids_shapes_of(const artifact::CharlieArtifact
     return shapes;
 }
 
-std::optional<protocol::WeightSecrets> secrets_of(const artifact::CharlieArtifact& charlie) {
+std::optional<secrets::WeightSecrets> secrets_of(const artifact::CharlieArtifact& charlie) {
     if (!charlie.set().hides_weights) return std::nullopt;
     std::vector<std::span<const std::uint8_t>> keys;
     std::vector<base::ProductShape> shapes;
@@ -56,7 +56,7 @@ std::optional<protocol::WeightSecrets> secrets_of(const artifact::CharlieArtifac
         keys.push_back(charlie.hiding_key(g));
         shapes.push_back(charlie.groups()[g].product());
     }
-    return std::optional<protocol::WeightSecrets>(std::in_place, charlie.set(), keys, shapes);
+    return std::optional<secrets::WeightSecrets>(std::in_place, charlie.set(), keys, shapes);
 }
 
 std::array<std::vector<MessageBytes>, 2> messages_of(const protocol::DavidModel& model) {
@@ -76,9 +76,9 @@ std::array<std::unique_ptr<ForkedServer>, 2> servers_of(
 
 /// With room for two blocks of every group, so that one block's number of masks can always be
 /// ready.
-std::unique_ptr<protocol::LatticeStock> stock_on_demand(const artifact::CharlieArtifact& charlie) {
+std::unique_ptr<masks::LatticeStock> stock_on_demand(const artifact::CharlieArtifact& charlie) {
     if (!charlie.set().lattice) return nullptr;
-    protocol::LatticeOptions options;
+    masks::LatticeOptions options;
     options.ahead = false;
     for (const auto& group : charlie.groups()) {
         const base::ProductShape shape = group.product();
@@ -90,16 +90,15 @@ std::unique_ptr<protocol::LatticeStock> stock_on_demand(const artifact::CharlieA
 
 }  // namespace
 
-std::unique_ptr<protocol::LatticeStock> stock_of(const artifact::CharlieArtifact& charlie,
-                                                 const protocol::LatticeOptions& options) {
-    std::vector<protocol::LatticeGroup> groups;
+std::unique_ptr<masks::LatticeStock> stock_of(const artifact::CharlieArtifact& charlie,
+                                              const masks::LatticeOptions& options) {
+    std::vector<masks::LatticeGroup> groups;
     for (std::size_t g = 0; g < charlie.groups().size(); ++g) {
         groups.push_back({charlie.groups()[g].product(), charlie.hint(g), {}});
     }
-    protocol::LatticeStock::Seed seed{};
+    masks::LatticeStock::Seed seed{};
     std::copy_n(charlie.masks_seed().begin(), seed.size(), seed.begin());
-    return std::make_unique<protocol::LatticeStock>(charlie.set(), seed, std::move(groups),
-                                                    options);
+    return std::make_unique<masks::LatticeStock>(charlie.set(), seed, std::move(groups), options);
 }
 
 WholeModel::WholeModel(const WholeModelOptions& o)

@@ -16,10 +16,10 @@
 #include "optimized/engines/hybrid_engine.hpp"
 #include "optimized/graph/transformer.hpp"
 #include "optimized/import/checkpoint.hpp"
+#include "optimized/masks/lattice_stock.hpp"
 #include "optimized/protocol/david.hpp"
-#include "optimized/protocol/lattice_stock.hpp"
-#include "optimized/protocol/product_check.hpp"
-#include "optimized/protocol/weight_secrets.hpp"
+#include "optimized/secrets/product_check.hpp"
+#include "optimized/secrets/weight_secrets.hpp"
 
 namespace slip::bench {
 
@@ -49,10 +49,10 @@ struct WholeModel {
     const artifact::DavidArtifact david;
     const protocol::DavidModel offloaded;
     const protocol::IntegrityCheck check;
-    const std::optional<protocol::ProductCheck> product_check;  // of a set with lattice masks
-    const std::optional<protocol::WeightSecrets> secrets;       // of the hidden split
+    const std::optional<secrets::ProductCheck> product_check;  // of a set with lattice masks
+    const std::optional<secrets::WeightSecrets> secrets;       // of the hidden split
     /// Of such a set: nothing is made but what a session waits for.
-    const std::unique_ptr<protocol::LatticeStock> stock;
+    const std::unique_ptr<masks::LatticeStock> stock;
     const std::unique_ptr<ForkedServer> server;  // David
     /// Messages of 1 and of 16 columns, and Davids who answer them without arithmetic.
     const std::array<std::vector<MessageBytes>, 2> messages;
@@ -72,8 +72,8 @@ engines::HybridEngine protected_by(const WholeModel& whole, Transport& transport
 protocol::SessionOptions with_masks(const WholeModel& whole, std::size_t count);
 
 /// A stock with hints of `whole`, which outlives it.
-std::unique_ptr<protocol::LatticeStock> stock_of(const artifact::CharlieArtifact& charlie,
-                                                 const protocol::LatticeOptions& options);
+std::unique_ptr<masks::LatticeStock> stock_of(const artifact::CharlieArtifact& charlie,
+                                              const masks::LatticeOptions& options);
 
 /// h (1 + ell/M), the groups weighted by what they multiply: David's multiplications over the
 /// model's.

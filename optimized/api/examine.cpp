@@ -12,8 +12,8 @@
 #include "optimized/artifact/digests.hpp"
 #include "optimized/artifact/layout.hpp"
 #include "optimized/import/tokenizer.hpp"
-#include "optimized/protocol/check_secret.hpp"
-#include "optimized/protocol/product_check.hpp"
+#include "optimized/secrets/check_secret.hpp"
+#include "optimized/secrets/product_check.hpp"
 #include "optimized/split/hidden_matrix.hpp"
 
 namespace slip::api {
@@ -211,8 +211,8 @@ void require_companions(const artifact::CharlieArtifact& charlie,
     const kernels::OffloadedWeights weights = david.weights();
     for (std::size_t g = 0; g < weights.size(); ++g) {
         findings.passed(bytes_per_group);
-        const auto w = protocol::draw_combinations(secret.seed, planes, weights[g].rows());
-        const auto expected = protocol::companion(w, weights[g], planes);
+        const auto w = secrets::draw_combinations(secret.seed, planes, weights[g].rows());
+        const auto expected = secrets::companion(w, weights[g], planes);
         const auto require_equal = [&](std::span<const std::uint8_t> found,
                                        std::span<const std::byte> computed,
                                        const std::string& tensor) {
@@ -224,8 +224,8 @@ void require_companions(const artifact::CharlieArtifact& charlie,
         require_equal(secret.companions[g], std::as_bytes(expected.span()),
                       layout::group_tensor(g));
         if (!layout::has_lattice_masks(charlie.set(), charlie.groups()[g])) continue;
-        const auto z = protocol::draw_product_secret(secret.seed, weights[g].rows());
-        const auto product = protocol::product_companion(z, weights[g]);
+        const auto z = secrets::draw_product_secret(secret.seed, weights[g].rows());
+        const auto product = secrets::product_companion(z, weights[g]);
         require_equal(secret.product_companions[g], std::as_bytes(product.span()),
                       layout::product_tensor(g));
     }

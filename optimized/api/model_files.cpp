@@ -109,7 +109,7 @@ protocol::LatticeMasks SplitFiles::lattice_masks(std::size_t mask_memory,
     if (!charlie_.set().lattice) return {};
     const std::lock_guard lock(lattice_mutex_);
     if (!stock_) {
-        std::vector<protocol::LatticeGroup> groups;
+        std::vector<masks::LatticeGroup> groups;
         std::size_t tallest = 0;
         for (std::size_t g = 0; g < charlie_.groups().size(); ++g) {
             groups.push_back({charlie_.groups()[g].product(),
@@ -125,9 +125,9 @@ protocol::LatticeMasks SplitFiles::lattice_masks(std::size_t mask_memory,
             }
             tallest = std::max(tallest, groups.back().shape.rows);
         }
-        protocol::LatticeStock::Seed seed{};
+        masks::LatticeStock::Seed seed{};
         std::copy_n(charlie_.masks_seed().begin(), seed.size(), seed.begin());
-        protocol::LatticeOptions options;
+        masks::LatticeOptions options;
         options.memory = mask_memory;
         options.threads = base::available_threads();
         options.trace = trace;
@@ -138,7 +138,7 @@ protocol::LatticeMasks SplitFiles::lattice_masks(std::size_t mask_memory,
     return {&*stock_, &*products_, secrets_ ? &*secrets_ : nullptr};
 }
 
-void SplitFiles::hide_with(const std::vector<protocol::LatticeGroup>& groups) const {
+void SplitFiles::hide_with(const std::vector<masks::LatticeGroup>& groups) const {
     std::vector<std::span<const std::uint8_t>> keys;
     std::vector<base::ProductShape> shapes;
     for (std::size_t g = 0; g < groups.size(); ++g) {

@@ -10,10 +10,11 @@
 #include "optimized/graph/cnn.hpp"
 #include "optimized/graph/transformer.hpp"
 #include "optimized/import/checkpoint.hpp"
+#include "optimized/masks/lattice_stock.hpp"
 #include "optimized/protocol/integrity.hpp"
-#include "optimized/protocol/lattice_stock.hpp"
-#include "optimized/protocol/product_check.hpp"
-#include "optimized/protocol/weight_secrets.hpp"
+#include "optimized/protocol/lattice_masks.hpp"
+#include "optimized/secrets/product_check.hpp"
+#include "optimized/secrets/weight_secrets.hpp"
 
 namespace slip::api {
 
@@ -94,7 +95,7 @@ public:
                                          const std::shared_ptr<Trace>& trace) const;
 
 private:
-    void hide_with(const std::vector<protocol::LatticeGroup>& groups) const;
+    void hide_with(const std::vector<masks::LatticeGroup>& groups) const;
 
     artifact::CharlieArtifact charlie_;
     std::vector<std::filesystem::path> davids_half_;  // a folder per shard
@@ -105,9 +106,9 @@ private:
     mutable std::once_flag check_made_;
     mutable std::optional<protocol::IntegrityCheck> check_;
     mutable std::mutex lattice_mutex_;
-    mutable std::optional<protocol::ProductCheck> products_;
-    mutable std::optional<protocol::WeightSecrets> secrets_;  // of the hidden split
-    mutable std::optional<protocol::LatticeStock> stock_;
+    mutable std::optional<secrets::ProductCheck> products_;
+    mutable std::optional<secrets::WeightSecrets> secrets_;  // of the hidden split
+    mutable std::optional<masks::LatticeStock> stock_;
 };
 
 }  // namespace slip::api

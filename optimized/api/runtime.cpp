@@ -83,7 +83,7 @@ public:
     bool session_ended() const override {
         return std::ranges::any_of(transports_, [](const auto& link) { return link->ended(); });
     }
-    protocol::StockLevel stock() const override { return engine_->stock(); }
+    masks::StockLevel stock() const override { return engine_->stock(); }
     std::size_t columns_per_message(base::GroupId group) const override {
         return engine_->max_columns_of(group);
     }

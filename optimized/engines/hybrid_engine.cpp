@@ -4,6 +4,7 @@
 
 #include "optimized/artifact/layout.hpp"
 #include "optimized/engines/shapes.hpp"
+#include "optimized/secrets/weight_secrets.hpp"
 
 namespace slip::engines {
 namespace {
@@ -48,7 +49,7 @@ std::uint64_t charlie_multiplications_per_column(const CharlieGroup& group,
         count += std::uint64_t{member.rank} * (group.n + member.shape.m);
     }
     if (artifact::layout::has_lattice_masks(set, group)) count += shape.n + shape.rows;  // MASK-10
-    if (set.hides_weights) count += protocol::WeightSecrets::multiplications(set, shape.rows);
+    if (set.hides_weights) count += secrets::WeightSecrets::multiplications(set, shape.rows);
     return shape.inputs() + shape.positions() * count;
 }
 
@@ -86,7 +87,7 @@ void HybridEngine::apply(GroupId group, MatrixView<const float> input,
     require_group_shapes(
         inputs_of(own), own.members.size(), [&](std::size_t i) { return own.product(i).outputs(); },
         input, outputs);
-    const protocol::WorkClock::Run working(session_.clock());
+    const base::WorkClock::Run working(session_.clock());
     if (trace_ && applied_at_) {
         trace_->add({Track::charlie, "graph", *applied_at_, Clock::now(), group, input.rows()});
     }

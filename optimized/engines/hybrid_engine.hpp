@@ -69,7 +69,7 @@ public:
     /// False once anything has failed (SESS-4).
     bool alive() const { return session_.alive(); }
     /// Masks that are ready.
-    protocol::StockLevel stock() const { return session_.stock(); }
+    masks::StockLevel stock() const { return session_.stock(); }
     HybridStatistics statistics() const;
 
     protocol::CharlieSession& session() { return session_; }

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <array>
+#include <optional>
 #include <utility>
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/parameters.hpp"
 #include "optimized/base/trace_span.hpp"
+#include "optimized/protocol/charlie_columns.hpp"
 #include "optimized/protocol/frames.hpp"
 
 namespace slip::protocol {
@@ -38,10 +40,74 @@ WrongPeers* trusting(WrongPeers* wrong_peers, const std::vector<ShardPeer>& davi
 
 }  // namespace
 
-/// SESS-5: a key of its own.
-CharlieSession::CharlieSession(const kernels::OffloadedWeights& weights,
-                               const IntegrityCheck& check, const parameters::ParameterSet& set,
-                               const std::vector<ShardPeer>& davids, const SessionOptions& options)
+class CharlieSession::State {
+public:
+    /// SESS-5: a key of its own.
+    State(const kernels::OffloadedWeights& weights, const IntegrityCheck& check,
+          const parameters::ParameterSet& set, const std::vector<ShardPeer>& davids,
+          const SessionOptions& options);
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
+    ~State();
+
+    void send(GroupId group, MatrixView<const std::int16_t> activations);
+    void receive(MatrixView<std::int64_t> products);
+    std::size_t max_columns_of(GroupId group) const;
+    void close();
+    void wait_until_ready(std::size_t masks_per_group);
+    bool alive() const { return alive_; }
+    SessionStatistics statistics() const;
+    CharlieColumns& columns() { return columns_; }
+    const CharlieColumns& columns() const { return columns_; }
+
+private:
+    using Clock = Trace::Clock;
+
+    /// A David and where the session stands with him.
+    struct Peer {
+        Transport& transport;
+        std::string name;
+        GroupId first;                    // of the model's groups
+        std::uint64_t next_sequence = 0;  // SESS-3
+        bool in_step = false;  // Charlie may send: no call of the transport has failed, and he has
+                               // not refused
+    };
+
+    void open(Peer& peer, const wire::Hello& hello);
+    std::string who(const Peer& peer) const;
+    Peer& peer_of(GroupId group);
+    void send_columns(GroupId group, MatrixView<const std::int16_t> activations);
+    void require_sendable(GroupId group, MatrixView<const std::int16_t> activations) const;
+    void receive_products(MatrixView<std::int64_t> products);
+    void require_no_refusal(Peer& peer, std::span<const std::byte> payload);
+    [[noreturn]] void reject(const Peer& peer);
+    void transmit(Peer& peer, std::span<const std::byte> frame);
+    std::span<const std::byte> receive_payload(Peer& peer, std::size_t max_length);
+    std::span<const std::byte> await_payload(Peer& peer, const Sent& sent, std::size_t max_length);
+
+    void wipe_secrets() noexcept;
+    void give_up() noexcept;
+    template <class Step>
+    void run(const Step& step);
+
+    WrongPeers* const wrong_peers_;  // null where there is no peer
+    const std::size_t shards_;
+    std::vector<Peer> peers_;  // in the order of their groups
+    const std::shared_ptr<Trace> trace_;
+    SessionStatistics statistics_;
+
+    masks::KeyStream keys_;
+    CharlieColumns columns_;  // after the keys, which its pool's thread uses
+
+    bool alive_ = false;  // READY has come from all, and nothing has ended the session since
+    std::optional<Sent> outstanding_;  // the APPLY that waits for its REPLY
+    Clock::time_point sent_at_;
+    GrowingBuffer<std::byte> payload_;
+};
+
+CharlieSession::State::State(const kernels::OffloadedWeights& weights, const IntegrityCheck& check,
+                             const parameters::ParameterSet& set,
+                             const std::vector<ShardPeer>& davids, const SessionOptions& options)
     : wrong_peers_(trusting(options.wrong_peers, davids)),
       shards_(davids.size()),
       trace_(options.trace),
@@ -60,14 +126,14 @@ CharlieSession::CharlieSession(const kernels::OffloadedWeights& weights,
     }
     // The masks come last: the pool shares the keys with its thread, and whom David refuses needs
     // none.
-    PoolOptions pool = options.pool;
+    masks::PoolOptions pool = options.pool;
     pool.trace = trace_.get();
     columns_.open_pool(pool);
     alive_ = true;
 }
 
 /// SESS-2: HELLO, and READY or the end.
-void CharlieSession::open(Peer& peer, const wire::Hello& hello) {
+void CharlieSession::State::open(Peer& peer, const wire::Hello& hello) {
     transmit(peer, wire::encode_hello(hello));
     const auto answer = receive_payload(peer, 2);
     if (wire::frame_type(answer) == FrameType::refuse) {
@@ -76,18 +142,18 @@ void CharlieSession::open(Peer& peer, const wire::Hello& hello) {
     wire::decode_empty(FrameType::ready, answer);
 }
 
-std::string CharlieSession::who(const Peer& peer) const {
+std::string CharlieSession::State::who(const Peer& peer) const {
     return shards_ == 1 ? "David" : "David at " + peer.name;
 }
 
-CharlieSession::Peer& CharlieSession::peer_of(GroupId group) {
+CharlieSession::State::Peer& CharlieSession::State::peer_of(GroupId group) {
     const auto next = std::find_if(peers_.begin(), peers_.end(),
                                    [&](const Peer& peer) { return peer.first > group; });
     return *std::prev(next);
 }
 
-void CharlieSession::require_sendable(GroupId group,
-                                      MatrixView<const std::int16_t> activations) const {
+void CharlieSession::State::require_sendable(GroupId group,
+                                             MatrixView<const std::int16_t> activations) const {
     require(!outstanding_, "CharlieSession::send: the reply to the last message is outstanding");
     require(group < columns_.shapes().size(), "CharlieSession::send: unknown group");
     const base::ProductShape& shape = columns_.shapes()[group];
@@ -101,7 +167,8 @@ void CharlieSession::require_sendable(GroupId group,
             "CharlieSession::send: an activation exceeds 15 bits");  // PARAM-2
 }
 
-void CharlieSession::send_columns(GroupId group, MatrixView<const std::int16_t> activations) {
+void CharlieSession::State::send_columns(GroupId group,
+                                         MatrixView<const std::int16_t> activations) {
     require_sendable(group, activations);
     Peer& peer = peer_of(group);
     const wire::ColumnsHeader header{peer.next_sequence++, group - peer.first,  // SESS-3, MODEL-22
@@ -123,7 +190,7 @@ void CharlieSession::send_columns(GroupId group, MatrixView<const std::int16_t> 
 }
 
 /// SESS-4: in place of any reply David may say why he ends the session.
-void CharlieSession::require_no_refusal(Peer& peer, std::span<const std::byte> payload) {
+void CharlieSession::State::require_no_refusal(Peer& peer, std::span<const std::byte> payload) {
     if (wire::frame_type(payload) != FrameType::refuse) return;
     peer.in_step = false;
     refused(who(peer), " ends the session: ", payload);
@@ -131,13 +198,13 @@ void CharlieSession::require_no_refusal(Peer& peer, std::span<const std::byte> p
 
 /// INTEG-7: whoever opens a session from now on knows it. run() wipes the key too and sends ABORT
 /// before the error reaches the caller. The error tells nothing about the reply (THREAT-3).
-void CharlieSession::reject(const Peer& peer) {
+void CharlieSession::State::reject(const Peer& peer) {
     if (wrong_peers_ != nullptr) wrong_peers_->add(peer.name);
     throw IntegrityError("the reply of " + peer.name +
                          " fails the integrity check; the session is destroyed");
 }
 
-void CharlieSession::receive_products(MatrixView<std::int64_t> products) {
+void CharlieSession::State::receive_products(MatrixView<std::int64_t> products) {
     require(outstanding_.has_value(), "CharlieSession::receive: no message was sent");
     const GroupId group = outstanding_->group();
     const std::size_t columns = outstanding_->header().columns;
@@ -166,16 +233,17 @@ void CharlieSession::receive_products(MatrixView<std::int64_t> products) {
     statistics_.round_times.add(std::chrono::duration<double>(received_at - sent_at_).count());
 }
 
-void CharlieSession::transmit(Peer& peer, std::span<const std::byte> bytes) {
-    const WorkClock::Pause sending(columns_.clock());
+void CharlieSession::State::transmit(Peer& peer, std::span<const std::byte> bytes) {
+    const base::WorkClock::Pause sending(columns_.clock());
     peer.in_step = false;
     peer.transport.send(bytes);
     peer.in_step = true;
 }
 
 /// WIRE-9: nothing is reserved for a frame that is longer than the one that can be accepted.
-std::span<const std::byte> CharlieSession::receive_payload(Peer& peer, std::size_t max_length) {
-    const WorkClock::Pause receiving(columns_.clock());
+std::span<const std::byte> CharlieSession::State::receive_payload(Peer& peer,
+                                                                  std::size_t max_length) {
+    const base::WorkClock::Pause receiving(columns_.clock());
     std::array<std::byte, wire::length_bytes> field{};
     peer.in_step = false;
     peer.transport.await_frame();
@@ -188,15 +256,15 @@ std::span<const std::byte> CharlieSession::receive_payload(Peer& peer, std::size
     return bytes;
 }
 
-std::span<const std::byte> CharlieSession::await_payload(Peer& peer, const Sent& sent,
-                                                         std::size_t max_length) {
+std::span<const std::byte> CharlieSession::State::await_payload(Peer& peer, const Sent& sent,
+                                                                std::size_t max_length) {
     const TraceSpan waiting(trace_.get(), Track::charlie, "wait for David", sent.group(),
                             sent.header().columns);
     return receive_payload(peer, max_length);
 }
 
 /// INTEG-6 and SESS-4: the key, every mask and cancellation.
-void CharlieSession::wipe_secrets() noexcept {
+void CharlieSession::State::wipe_secrets() noexcept {
     alive_ = false;
     outstanding_.reset();
     columns_.wipe_secrets();  // before the keys, which the pool's thread uses
@@ -205,7 +273,7 @@ void CharlieSession::wipe_secrets() noexcept {
 
 /// The end of a session that did not end well. ABORT is sent, after the secrets are gone, to every
 /// David whose connection has not failed and who has not ended the session himself.
-void CharlieSession::give_up() noexcept {
+void CharlieSession::State::give_up() noexcept {
     wipe_secrets();
     for (Peer& peer : peers_) {
         if (!peer.in_step) continue;
@@ -218,7 +286,7 @@ void CharlieSession::give_up() noexcept {
 
 /// One call on a session: refused if the session is dead, and the death of it if it fails (SESS-4).
 template <class Step>
-void CharlieSession::run(const Step& step) {
+void CharlieSession::State::run(const Step& step) {
     if (!alive_) throw ProtocolError("the session is dead");
     keys_.require_usable();  // RAND-6: a forked child neither sends nor wipes the parent's session
     try {
@@ -229,7 +297,7 @@ void CharlieSession::run(const Step& step) {
     }
 }
 
-CharlieSession::~CharlieSession() {
+CharlieSession::State::~State() {
     if (!alive_ || keys_.forked()) return;
     try {
         if (outstanding_) {
@@ -242,20 +310,20 @@ CharlieSession::~CharlieSession() {
     }
 }
 
-void CharlieSession::send(GroupId group, MatrixView<const std::int16_t> activations) {
+void CharlieSession::State::send(GroupId group, MatrixView<const std::int16_t> activations) {
     run([&] { send_columns(group, activations); });
 }
 
-void CharlieSession::receive(MatrixView<std::int64_t> products) {
+void CharlieSession::State::receive(MatrixView<std::int64_t> products) {
     run([&] { receive_products(products); });
 }
 
-std::size_t CharlieSession::max_columns_of(GroupId group) const {
+std::size_t CharlieSession::State::max_columns_of(GroupId group) const {
     require(group < columns_.shapes().size(), "CharlieSession::max_columns_of: unknown group");
     return columns_that_fit(columns_.shapes()[group], columns_.planes());
 }
 
-void CharlieSession::close() {
+void CharlieSession::State::close() {
     run([&] {
         require(!outstanding_, "CharlieSession::close: a reply is outstanding");
         wipe_secrets();
@@ -263,13 +331,13 @@ void CharlieSession::close() {
     });
 }
 
-void CharlieSession::wait_until_ready(std::size_t masks_per_group) {
+void CharlieSession::State::wait_until_ready(std::size_t masks_per_group) {
     run([&] { columns_.supply().wait_until_ready(masks_per_group); });
 }
 
-SessionStatistics CharlieSession::statistics() const {
+SessionStatistics CharlieSession::State::statistics() const {
     SessionStatistics statistics = statistics_;
-    const SupplyStatistics supplied = columns_.supplied();
+    const masks::SupplyStatistics supplied = columns_.supplied();
     statistics.offline_seconds = supplied.seconds;
     statistics.late_seconds = supplied.late_seconds;
     statistics.mask_wait_seconds = supplied.wait_seconds;
@@ -278,6 +346,41 @@ SessionStatistics CharlieSession::statistics() const {
     statistics.masks_waited_for = supplied.waited_for;
     statistics.offline_multiplications = columns_.supply_multiplications();
     return statistics;
+}
+
+CharlieSession::CharlieSession(const kernels::OffloadedWeights& weights,
+                               const IntegrityCheck& check, const parameters::ParameterSet& set,
+                               const std::vector<ShardPeer>& davids, const SessionOptions& options)
+    : state_(std::make_unique<State>(weights, check, set, davids, options)) {}
+
+CharlieSession::~CharlieSession() = default;
+
+void CharlieSession::send(GroupId group, MatrixView<const std::int16_t> activations) {
+    state_->send(group, activations);
+}
+
+void CharlieSession::receive(MatrixView<std::int64_t> products) { state_->receive(products); }
+
+std::size_t CharlieSession::max_columns_of(GroupId group) const {
+    return state_->max_columns_of(group);
+}
+
+void CharlieSession::close() { state_->close(); }
+
+void CharlieSession::wait_until_ready(std::size_t masks_per_group) {
+    state_->wait_until_ready(masks_per_group);
+}
+
+bool CharlieSession::alive() const { return state_->alive(); }
+
+masks::StockLevel CharlieSession::stock() const { return state_->columns().stock(); }
+
+SessionStatistics CharlieSession::statistics() const { return state_->statistics(); }
+
+base::WorkClock& CharlieSession::clock() { return state_->columns().clock(); }
+
+const base::WorkClock& CharlieSession::clock() const {
+    return std::as_const(*state_).columns().clock();
 }
 
 }  // namespace slip::protocol

@@ -10,7 +10,14 @@
 #include <vector>
 
 #include "optimized/base/matrix_view.hpp"
-#include "optimized/protocol/charlie_columns.hpp"
+#include "optimized/base/parameters.hpp"
+#include "optimized/base/thread_clock.hpp"
+#include "optimized/kernels/group_weights.hpp"
+#include "optimized/masks/key_stream.hpp"
+#include "optimized/masks/mask_supply.hpp"
+#include "optimized/protocol/frames.hpp"
+#include "optimized/protocol/integrity.hpp"
+#include "optimized/protocol/lattice_masks.hpp"
 #include "optimized/protocol/wrong_peers.hpp"
 #include "slip/durations.hpp"
 #include "slip/trace.hpp"
@@ -37,8 +44,8 @@ struct SessionStatistics {
 };
 
 struct SessionOptions {
-    PoolOptions pool;
-    KeyStream::Options keys;
+    masks::PoolOptions pool;
+    masks::KeyStream::Options keys;
     /// The lattice masks of the loaded model, which outlive the session; none where all masks are
     /// uniform.
     LatticeMasks lattice;
@@ -98,59 +105,18 @@ public:
     /// See MaskSupply::wait_until_ready().
     void wait_until_ready(std::size_t masks_per_group);
 
-    bool alive() const { return alive_; }
+    bool alive() const;
     /// See MaskSupply::stock().
-    StockLevel stock() const { return columns_.stock(); }
+    masks::StockLevel stock() const;
     SessionStatistics statistics() const;
     /// Of Charlie's online work, for whoever calls send() and receive(): it stands while they wait
     /// for masks, and in what the transports do, where a David in this process multiplies.
-    WorkClock& clock() { return columns_.clock(); }
-    const WorkClock& clock() const { return columns_.clock(); }
+    base::WorkClock& clock();
+    const base::WorkClock& clock() const;
 
 private:
-    using Clock = Trace::Clock;
-
-    /// A David and where the session stands with him.
-    struct Peer {
-        Transport& transport;
-        std::string name;
-        base::GroupId first;              // of the model's groups
-        std::uint64_t next_sequence = 0;  // SESS-3
-        bool in_step = false;  // Charlie may send: no call of the transport has failed, and he has
-                               // not refused
-    };
-
-    void open(Peer& peer, const wire::Hello& hello);
-    std::string who(const Peer& peer) const;
-    Peer& peer_of(base::GroupId group);
-    void send_columns(base::GroupId group, base::MatrixView<const std::int16_t> activations);
-    void require_sendable(base::GroupId group,
-                          base::MatrixView<const std::int16_t> activations) const;
-    void receive_products(base::MatrixView<std::int64_t> products);
-    void require_no_refusal(Peer& peer, std::span<const std::byte> payload);
-    [[noreturn]] void reject(const Peer& peer);
-    void transmit(Peer& peer, std::span<const std::byte> frame);
-    std::span<const std::byte> receive_payload(Peer& peer, std::size_t max_length);
-    std::span<const std::byte> await_payload(Peer& peer, const Sent& sent, std::size_t max_length);
-
-    void wipe_secrets() noexcept;
-    void give_up() noexcept;
-    template <class Step>
-    void run(const Step& step);
-
-    WrongPeers* const wrong_peers_;  // null where there is no peer
-    const std::size_t shards_;
-    std::vector<Peer> peers_;  // in the order of their groups
-    const std::shared_ptr<Trace> trace_;
-    SessionStatistics statistics_;
-
-    KeyStream keys_;
-    CharlieColumns columns_;  // after the keys, which its pool's thread uses
-
-    bool alive_ = false;  // READY has come from all, and nothing has ended the session since
-    std::optional<Sent> outstanding_;  // the APPLY that waits for its REPLY
-    Clock::time_point sent_at_;
-    GrowingBuffer<std::byte> payload_;
+    class State;
+    std::unique_ptr<State> state_;
 };
 
 }  // namespace slip::protocol

@@ -6,8 +6,8 @@
 
 #include "optimized/base/error.hpp"
 #include "optimized/kernels/registry.hpp"
+#include "optimized/masks/lattice_supply.hpp"
 #include "optimized/masks/noise.hpp"
-#include "optimized/protocol/lattice_supply.hpp"
 
 namespace slip::protocol {
 
@@ -24,7 +24,7 @@ std::uint64_t unique_number() {
 }  // namespace
 
 CharlieColumns::CharlieColumns(const kernels::OffloadedWeights& weights,
-                               const IntegrityCheck& check, KeyStream& keys,
+                               const IntegrityCheck& check, masks::KeyStream& keys,
                                const LatticeMasks& lattice)
     : weights_(weights), check_(check), keys_(keys), lattice_(lattice), session_(unique_number()) {
     if (lattice.secrets != nullptr) room_.emplace(lattice.secrets->room());
@@ -44,19 +44,19 @@ CharlieColumns::CharlieColumns(const kernels::OffloadedWeights& weights,
     }
 }
 
-void CharlieColumns::open_pool(const PoolOptions& options) {
+void CharlieColumns::open_pool(const masks::PoolOptions& options) {
     const auto is_uniform = [&](base::GroupId group) { return !has_lattice_masks(group); };
-    std::unique_ptr<CancellationPool> uniform;
+    std::unique_ptr<masks::CancellationPool> uniform;
     bool any_uniform = false;
     for (base::GroupId g = 0; g < shapes().size(); ++g) any_uniform = any_uniform || is_uniform(g);
     if (any_uniform) {
-        uniform =
-            std::make_unique<CancellationPool>(weights_, planes(), keys_, options, is_uniform);
+        uniform = std::make_unique<masks::CancellationPool>(weights_, planes(), keys_, options,
+                                                            is_uniform);
     }
     if (lattice_.stock == nullptr) {
         supply_ = std::move(uniform);
     } else {
-        supply_ = std::make_unique<LatticeSupply>(*lattice_.stock, std::move(uniform));
+        supply_ = std::make_unique<masks::LatticeSupply>(*lattice_.stock, std::move(uniform));
     }
 }
 
@@ -67,7 +67,7 @@ Sent CharlieColumns::mask(base::GroupId group, const wire::ColumnsHeader& header
                           base::MatrixView<const std::int16_t> activations) {
     const std::size_t n = activations.cols();
     {
-        const WorkClock::Pause taking(clock_);
+        const base::WorkClock::Pause taking(clock_);
         supply_->take(group, activations.rows(), masks_);
     }
     const std::uint64_t per_mask = supply_->multiplications_per_mask(group, shapes()[group]);

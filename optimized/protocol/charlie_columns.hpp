@@ -1,5 +1,4 @@
-// What Charlie's session does with residues, apart from when it does it. Outside this room nothing
-// uses it, though charlie.hpp includes it for a member.
+// What Charlie's session does with residues, apart from when it does it. Private to this room.
 #pragma once
 
 #include <cstddef>
@@ -10,14 +9,15 @@
 #include <vector>
 
 #include "optimized/base/matrix_view.hpp"
-#include "optimized/protocol/cancellation.hpp"
+#include "optimized/base/thread_clock.hpp"
+#include "optimized/masks/cancellation.hpp"
+#include "optimized/masks/lattice_stock.hpp"
+#include "optimized/masks/mask_supply.hpp"
 #include "optimized/protocol/exchange.hpp"
 #include "optimized/protocol/integrity.hpp"
-#include "optimized/protocol/lattice_stock.hpp"
-#include "optimized/protocol/mask_supply.hpp"
-#include "optimized/protocol/product_check.hpp"
-#include "optimized/protocol/thread_clock.hpp"
-#include "optimized/protocol/weight_secrets.hpp"
+#include "optimized/protocol/lattice_masks.hpp"
+#include "optimized/secrets/product_check.hpp"
+#include "optimized/secrets/weight_secrets.hpp"
 
 namespace slip::protocol {
 
@@ -27,21 +27,21 @@ class CharlieColumns {
 public:
     /// The references outlive the object, as do the members of `lattice`.
     CharlieColumns(const kernels::OffloadedWeights& weights, const IntegrityCheck& check,
-                   KeyStream& keys, const LatticeMasks& lattice = {});
+                   masks::KeyStream& keys, const LatticeMasks& lattice = {});
 
     /// Begins to make masks. From now on the pool's thread uses the keys as well.
-    void open_pool(const PoolOptions& options);
+    void open_pool(const masks::PoolOptions& options);
     /// Requires: an open pool.
-    MaskSupply& supply() { return *supply_; }
+    masks::MaskSupply& supply() { return *supply_; }
     /// These three are zero before one is open.
-    StockLevel stock() const { return supply_ ? supply_->stock() : StockLevel{}; }
-    SupplyStatistics supplied() const {
-        return supply_ ? supply_->statistics() : SupplyStatistics{};
+    masks::StockLevel stock() const { return supply_ ? supply_->stock() : masks::StockLevel{}; }
+    masks::SupplyStatistics supplied() const {
+        return supply_ ? supply_->statistics() : masks::SupplyStatistics{};
     }
     std::uint64_t supply_multiplications() const { return supply_multiplications_; }
     /// Of Charlie's online work, for whoever calls; it stands while mask() takes masks.
-    WorkClock& clock() { return clock_; }
-    const WorkClock& clock() const { return clock_; }
+    base::WorkClock& clock() { return clock_; }
+    const base::WorkClock& clock() const { return clock_; }
 
     const std::vector<base::ProductShape>& shapes() const { return check_.shapes(); }
     std::size_t planes() const { return check_.planes(); }
@@ -78,16 +78,16 @@ private:
 
     const kernels::OffloadedWeights& weights_;
     const IntegrityCheck& check_;
-    KeyStream& keys_;
+    masks::KeyStream& keys_;
     const LatticeMasks lattice_;
     const std::uint64_t session_;  // of those of this process
     bool over_ = false;
-    std::unique_ptr<MaskSupply> supply_;
+    std::unique_ptr<masks::MaskSupply> supply_;
     std::uint64_t supply_multiplications_ = 0;  // for the masks taken from it
-    std::vector<Mask> masks_;
-    WorkClock clock_;
-    Exchange spare_;                           // the memory of the last message
-    std::optional<WeightSecrets::Room> room_;  // of the hidden split
+    std::vector<masks::Mask> masks_;
+    base::WorkClock clock_;
+    Exchange spare_;                                    // the memory of the last message
+    std::optional<secrets::WeightSecrets::Room> room_;  // of the hidden split
 };
 
 }  // namespace slip::protocol

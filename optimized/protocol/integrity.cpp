@@ -7,7 +7,7 @@
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/secret_buffer.hpp"
-#include "optimized/protocol/check_secret.hpp"
+#include "optimized/secrets/check_secret.hpp"
 
 namespace slip::protocol {
 namespace {
@@ -68,7 +68,8 @@ IntegrityCheck::IntegrityCheck(const base::CheckSecret& secret, std::vector<Prod
         rows = std::max(rows, shapes_[g].rows);
         companions_.emplace_back(secret.companions[g], shapes_[g].n, planes);
     }
-    w_ = kernels::Combinations(draw_combinations(secret.seed, planes, rows).span(), rows, planes);
+    w_ = kernels::Combinations(secrets::draw_combinations(secret.seed, planes, rows).span(), rows,
+                               planes);
 }
 
 std::optional<Checked> IntegrityCheck::check(Answered&& answered) const {

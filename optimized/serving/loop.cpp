@@ -75,7 +75,7 @@ std::vector<Scheduler::Id> Loop::submit(std::vector<Submission> submissions) {
 
 void Loop::publish() {
     const RunStatistics run = sessions_.statistics();
-    const protocol::StockLevel stock = sessions_.stock();
+    const masks::StockLevel stock = sessions_.stock();
     queue_.record([&](SchedulerStatistics& now) {
         now.run = run;
         now.masks_ready = stock.ready;

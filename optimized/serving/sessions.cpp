@@ -48,8 +48,8 @@ RunStatistics Sessions::statistics() const {
     return model_.runtime ? sum(past_, model_.runtime->statistics()) : past_;
 }
 
-protocol::StockLevel Sessions::stock() const {
-    return model_.runtime ? model_.runtime->stock() : protocol::StockLevel{};
+masks::StockLevel Sessions::stock() const {
+    return model_.runtime ? model_.runtime->stock() : masks::StockLevel{};
 }
 
 }  // namespace slip::serving

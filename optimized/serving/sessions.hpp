@@ -33,7 +33,7 @@ public:
     /// The statistics of all sessions together.
     RunStatistics statistics() const;
     /// The stock of the session that is open.
-    protocol::StockLevel stock() const;
+    masks::StockLevel stock() const;
 
 private:
     Access::LanguageState& model_;

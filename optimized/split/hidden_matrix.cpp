@@ -10,9 +10,9 @@
 #include "optimized/base/parallel.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "optimized/masks/small_matrix.hpp"
-#include "optimized/protocol/check_secret.hpp"
-#include "optimized/protocol/product_check.hpp"
-#include "optimized/protocol/weight_secrets.hpp"
+#include "optimized/secrets/check_secret.hpp"
+#include "optimized/secrets/product_check.hpp"
+#include "optimized/secrets/weight_secrets.hpp"
 
 namespace slip::splitting {
 namespace {
@@ -71,7 +71,7 @@ public:
     Companion(const PublicOfWidth& common, std::span<const std::uint8_t> check_seed, std::size_t m)
         : common_(common),
           rows_(m + common.set().public_rows()),
-          w_(protocol::draw_combinations(check_seed, common.set().planes, rows_)),
+          w_(secrets::draw_combinations(check_seed, common.set().planes, rows_)),
           residues_(kappa * common.set().planes * common.width()) {
         for_each_plane([&](std::size_t p) { return common.plane(p); }, m);
     }
@@ -107,7 +107,7 @@ private:
 
 /// W' + tau E of some rows, for each plane least magnitudes modulo its prime.
 std::vector<std::int8_t> noisy_rows(const ParameterSet& set, MatrixView<const std::int16_t> rows,
-                                    std::size_t first, protocol::WeightStreams& streams) {
+                                    std::size_t first, secrets::WeightStreams& streams) {
     const std::size_t n = rows.cols(), size = rows.rows() * n;
     const std::uint64_t tau = base::tau_at(set, n);
     std::vector<std::int8_t> planes(set.planes * size);
@@ -249,7 +249,7 @@ HiddenCompanions hide(const PublicOfWidth& common, const HiddenModel& model,
     const std::size_t n = model.n, m = model.rows(), own = set.public_rows();
     base::require(n == common.width() && m > 0, "hide: a matrix of another width");
     require_norms(model);
-    protocol::WeightStreams streams(set, key);
+    secrets::WeightStreams streams(set, key);
     const auto secret = streams.weight_secret(m);
     Companion companion(common, check_seed, m);
     for (std::size_t first = 0; first < m; first += hidden_rows_at_once) {
@@ -273,8 +273,8 @@ HiddenCompanions hide(const PublicOfWidth& common, const HiddenModel& model,
         base::wipe(noisy.data(), noisy.size());
         use(rows);
     }
-    return {companion.finish(), protocol::product_companion(
-                                    protocol::draw_product_secret(check_seed, m), model.view())};
+    return {companion.finish(),
+            secrets::product_companion(secrets::draw_product_secret(check_seed, m), model.view())};
 }
 
 std::size_t memory_to_hide(const ParameterSet& set, const base::GroupShape& group) {

@@ -19,8 +19,8 @@
 #include "optimized/base/parameters.hpp"
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/import/tokenizer.hpp"
-#include "optimized/protocol/check_secret.hpp"
-#include "optimized/protocol/product_check.hpp"
+#include "optimized/secrets/check_secret.hpp"
+#include "optimized/secrets/product_check.hpp"
 #include "optimized/split/coarse_grid.hpp"
 #include "optimized/split/decomposition.hpp"
 #include "optimized/split/partial_split.hpp"
@@ -248,8 +248,8 @@ base::SecretBuffer<std::uint8_t> companion_of(const std::vector<IntegerMatrix>& 
     }
     const std::size_t n = members.front().n;
     const std::size_t rows = stacked.size() / n;
-    const auto w = protocol::draw_combinations(check_seed, planes, rows);
-    return protocol::companion(w, {stacked.data(), rows, n}, planes);
+    const auto w = secrets::draw_combinations(check_seed, planes, rows);
+    return secrets::companion(w, {stacked.data(), rows, n}, planes);
 }
 
 /// MASK-10: z W_D of the stacked members of a group.
@@ -261,8 +261,8 @@ base::SecretBuffer<std::uint64_t> product_companion_of(const std::vector<Integer
     }
     const std::size_t n = members.front().n;
     const std::size_t rows = stacked.size() / n;
-    return protocol::product_companion(protocol::draw_product_secret(check_seed, rows),
-                                       {stacked.data(), rows, n});
+    return secrets::product_companion(secrets::draw_product_secret(check_seed, rows),
+                                      {stacked.data(), rows, n});
 }
 
 /// Decomposes the groups that are not finished yet and writes them, one group in memory at a

@@ -16,7 +16,7 @@
 
 #include "optimized/kernels/registry.hpp"
 #include "optimized/masks/registry.hpp"
-#include "optimized/protocol/weight_secrets.hpp"
+#include "optimized/secrets/weight_secrets.hpp"
 #include "optimized/split/hidden_matrix.hpp"
 #endif
 #include "optimized/base/huge_buffer.hpp"
@@ -184,7 +184,7 @@ void run_hidden_split() {
     const std::vector<std::uint8_t> known(32, 5);
     const std::vector<std::span<const std::uint8_t>> keys{known};
     const std::vector<base::ProductShape> shapes{{.rows = rows, .n = columns}};
-    const protocol::WeightSecrets weights(set, keys, shapes);
+    const secrets::WeightSecrets weights(set, keys, shapes);
     auto room = weights.room();
     std::vector<std::int64_t> products(rows);
     weights.products({}, secrets<std::uint8_t>(set.planes * (rows + set.public_rows()), 7),

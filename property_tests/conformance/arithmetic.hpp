@@ -14,10 +14,10 @@
 #include "optimized/kernels/combinations.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "optimized/kernels/weight_matrix.hpp"
-#include "optimized/protocol/check_secret.hpp"
+#include "optimized/masks/key_stream.hpp"
 #include "optimized/protocol/frames.hpp"
 #include "optimized/protocol/integrity.hpp"
-#include "optimized/protocol/mask_stream.hpp"
+#include "optimized/secrets/check_secret.hpp"
 #include "property_tests/conformance/json_values.hpp"
 
 namespace slip::answers {
@@ -173,15 +173,14 @@ inline Json sample(const Json& in) {
 inline Json draw_mask(const Json& in) {
     const auto key = array_of<std::uint8_t, 32>(in["key"]);
     Residues mask(planes() * in["n"].get<std::size_t>());
-    protocol::KeyStream({.given_keys = key})
-        .draw(protocol::Purpose::mask, in["index"], planes(), mask);
+    masks::KeyStream({.given_keys = key}).draw(masks::Purpose::mask, in["index"], planes(), mask);
     return {{"mask", hex_of_residues(mask)}};
 }
 
 inline Json draw_w(const Json& in) {
     const std::size_t rows = in["rows"];
     const auto w =
-        protocol::draw_combinations(array_of<std::uint8_t, 32>(in["seed"]), planes(), rows);
+        secrets::draw_combinations(array_of<std::uint8_t, 32>(in["seed"]), planes(), rows);
     return {{"w", columns_json(w.span(), planes() * rows)}};
 }
 
@@ -224,7 +223,7 @@ inline Json integrity_s(const Json& in) {
     const Residues w = columns_of(in["w"]);
     base::SecretBuffer<std::uint8_t> secret(w.size());
     std::copy(w.begin(), w.end(), secret.data());
-    const auto s = protocol::companion(secret, W_D.view(), planes());
+    const auto s = secrets::companion(secret, W_D.view(), planes());
     return {{"s", columns_json(s.span(), planes() * W_D.cols)}};
 }
 

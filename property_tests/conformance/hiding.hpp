@@ -18,7 +18,7 @@
 #include "optimized/masks/decoding.hpp"
 #include "optimized/masks/public_matrix.hpp"
 #include "optimized/masks/small_matrix.hpp"
-#include "optimized/protocol/weight_secrets.hpp"
+#include "optimized/secrets/weight_secrets.hpp"
 #include "optimized/split/hidden_matrix.hpp"
 #include "property_tests/conformance/arithmetic.hpp"
 #include "property_tests/conformance/lattice.hpp"
@@ -90,7 +90,7 @@ inline Json hiding_key(const Json& in) {
 /// V of `rows` rows under the key of a case.
 inline base::SecretBuffer<std::int8_t> secret_of(const Json& key, std::size_t rows) {
     const auto bytes = array_of<std::uint8_t, 32>(key);
-    return protocol::WeightStreams(*set_of_case, bytes).weight_secret(rows);
+    return secrets::WeightStreams(*set_of_case, bytes).weight_secret(rows);
 }
 
 inline Json weight_secret(const Json& in) {
@@ -104,7 +104,7 @@ inline Json weight_secret(const Json& in) {
 inline Json weight_error(const Json& in) {
     const auto key = array_of<std::uint8_t, 32>(in["key"]);
     std::vector<std::int8_t> error(in["width"].get<std::size_t>());
-    protocol::WeightStreams(*set_of_case, key).weight_error(in["row"], error);
+    secrets::WeightStreams(*set_of_case, key).weight_error(in["row"], error);
     return {{"integers", error}};
 }
 
@@ -240,7 +240,7 @@ public:
     explicit HiddenGroups(const Json& in)
         : seed_(array_of<std::uint8_t, 32>(in["seed"])), matrices_(in) {
         for (const Json& group : in["groups"]) add(group);
-        std::vector<protocol::LatticeGroup> groups;
+        std::vector<masks::LatticeGroup> groups;
         base::CheckSecret secret{seed_, {}, {companions_.begin(), companions_.end()}};
         std::vector<std::span<const std::uint8_t>> keys(keys_.begin(), keys_.end());
         std::size_t tallest = 0;
@@ -276,9 +276,9 @@ private:
     std::vector<std::array<std::uint8_t, 32>> keys_;
     std::vector<Residues> hints_, companions_;
     std::vector<base::ProductShape> shapes_;
-    std::optional<protocol::LatticeStock> stock_;
-    std::optional<protocol::ProductCheck> check_;
-    std::optional<protocol::WeightSecrets> secrets_;
+    std::optional<masks::LatticeStock> stock_;
+    std::optional<secrets::ProductCheck> check_;
+    std::optional<secrets::WeightSecrets> secrets_;
 };
 
 }  // namespace slip::answers

@@ -10,17 +10,17 @@
 #include <vector>
 
 #include "optimized/base/secret_buffer.hpp"
+#include "optimized/masks/lattice_blocks.hpp"
+#include "optimized/masks/lattice_stock.hpp"
 #include "optimized/masks/noise.hpp"
 #include "optimized/masks/public_matrix.hpp"
-#include "optimized/protocol/lattice_blocks.hpp"
-#include "optimized/protocol/lattice_stock.hpp"
-#include "optimized/protocol/product_check.hpp"
+#include "optimized/secrets/product_check.hpp"
 #include "optimized/split/hint.hpp"
 #include "property_tests/conformance/arithmetic.hpp"
 
 namespace slip::answers {
 
-using protocol::LatticeGroup;
+using masks::LatticeGroup;
 using PublicSeed = masks::PublicMatrix::Seed;
 
 inline PublicSeed public_seed_of(const Json& hex) { return array_of<std::uint8_t, 32>(hex); }
@@ -82,19 +82,18 @@ inline Residues hint_of(base::MatrixView<const std::int8_t> W_D, const PublicSee
 }
 
 /// All masks of a block that is made by itself.
-inline protocol::NewBlock made_block(std::uint64_t number, const LatticeGroup& group,
-                                     const PublicSeed& seed, protocol::BlockSource& source) {
-    std::vector<protocol::Mask::Spent> memory(masks::degree);
+inline masks::NewBlock made_block(std::uint64_t number, const LatticeGroup& group,
+                                  const PublicSeed& seed, masks::BlockSource& source) {
+    std::vector<masks::Mask::Spent> memory(masks::degree);
     for (auto& mask : memory) {
         mask.mask = base::SecretBuffer<std::uint8_t>(planes() * group.shape.inputs());
         mask.cancellation = base::SecretBuffer<std::uint8_t>(planes() * group.shape.outputs());
     }
-    protocol::NewBlock block(number, std::move(memory), source.secret(number), group.shape,
-                             planes());
+    masks::NewBlock block(number, std::move(memory), source.secret(number), group.shape, planes());
     masks::PublicMatrix T(*set_of_case, seed, group.shape.n);
     Residues rows(group.shape.n * T.row_bytes());
     T.expand(0, rows);
-    protocol::BlockMaker maker(*set_of_case, 1);
+    masks::BlockMaker maker(*set_of_case, 1);
     maker.make_masks(rows, group.shape.n, source, {&block, 1});
     maker.make_cancellations(group, {&block, 1});
     return block;
@@ -105,8 +104,8 @@ inline Json lattice_block(const Json& in) {
     const PublicSeed seed = public_seed_of(in["public_seed"]);
     const Residues hint = hint_of(W_D.view(), seed);
     const auto key = array_of<std::uint8_t, 32>(in["key"]);
-    protocol::BlockSource source(*set_of_case, {.given_keys = key});
-    const protocol::NewBlock block =
+    masks::BlockSource source(*set_of_case, {.given_keys = key});
+    const masks::NewBlock block =
         made_block(in["block"], {{W_D.rows, W_D.cols}, hint, {}}, seed, source);
     Json masks = Json::array();
     for (const std::size_t offset : in["offsets"]) {
@@ -130,9 +129,8 @@ inline Json unmask_lattice(const Json& in) {
 // Charlie's check of his own products ------------------------------------------------------------
 
 inline Json product_secret(const Json& in) {
-    const auto z =
-        protocol::draw_product_secret(array_of<std::uint8_t, 32>(in["seed"]), in["rows"]);
-    const auto zW = protocol::product_companion(z, Table<std::int8_t>(in["W_D"]).view());
+    const auto z = secrets::draw_product_secret(array_of<std::uint8_t, 32>(in["seed"]), in["rows"]);
+    const auto zW = secrets::product_companion(z, Table<std::int8_t>(in["W_D"]).view());
     return {{"z", std::vector<std::uint64_t>(z.span().begin(), z.span().end())},
             {"zW", std::vector<std::uint64_t>(zW.span().begin(), zW.span().end())}};
 }
@@ -147,7 +145,7 @@ inline Residues stored(std::span<const std::uint64_t> zW) {
 inline Json product_check(const Json& in) {
     const auto seed = array_of<std::uint8_t, 32>(in["seed"]);
     const Residues zW = stored(in["zW"].get<std::vector<std::uint64_t>>());
-    const protocol::ProductCheck check({seed, {}, {zW}}, in["rows"]);
+    const secrets::ProductCheck check({seed, {}, {zW}}, in["rows"]);
     for (std::size_t column = 0; column < in["q"].size(); ++column) {
         const auto q = in["q"][column].get<std::vector<std::int16_t>>();
         if (!check.holds(check.expected(0, q), in["y_D"].at(column).get<Products>())) {
@@ -158,8 +156,8 @@ inline Json product_check(const Json& in) {
 }
 
 /// Masks are made when they are needed, under the key of a case.
-inline protocol::LatticeOptions on_demand(const std::array<std::uint8_t, 32>& key) {
-    protocol::LatticeOptions options;
+inline masks::LatticeOptions on_demand(const std::array<std::uint8_t, 32>& key) {
+    masks::LatticeOptions options;
     options.ahead = false;
     options.keys.given_keys = key;
     return options;
@@ -192,10 +190,10 @@ private:
         return hints;
     }
     std::vector<Residues> companions_of(std::span<const Table<std::int8_t>> W_D) const {
-        const auto z = protocol::draw_product_secret(seed_, tallest(W_D));
+        const auto z = secrets::draw_product_secret(seed_, tallest(W_D));
         std::vector<Residues> companions;
         for (const auto& table : W_D) {
-            companions.push_back(stored(protocol::product_companion(z, table.view()).span()));
+            companions.push_back(stored(secrets::product_companion(z, table.view()).span()));
         }
         return companions;
     }
@@ -209,8 +207,8 @@ private:
 
     std::array<std::uint8_t, 32> key_, seed_;
     std::vector<Residues> hints_, companions_;
-    protocol::LatticeStock stock_;
-    protocol::ProductCheck check_;
+    masks::LatticeStock stock_;
+    secrets::ProductCheck check_;
 };
 
 }  // namespace slip::answers

@@ -9,7 +9,7 @@
 #include <new>
 #include <vector>
 
-#include "optimized/protocol/cancellation.hpp"
+#include "optimized/masks/cancellation.hpp"
 #include "property_tests/generators/synthetic_model.hpp"
 
 #if !defined(__GLIBC__)
@@ -70,6 +70,7 @@ namespace slip::engines {
 namespace {
 
 using namespace graph;
+using namespace masks;
 using namespace protocol;
 
 /// The allocations of the whole process, its background threads' too, while `work` runs.

@@ -120,7 +120,7 @@ TEST_F(HiddenShare, HIDE_1_without_V_the_same_share_shows_the_model) {
     const std::vector<std::int64_t> bare(model.entries.begin(), model.entries.end());
     EXPECT_GT(cosine(share_of(planes_of(bare)), model.entries), 0.99);
 
-    protocol::WeightStreams streams(
+    secrets::WeightStreams streams(
         hidden_set, splitting::hiding_key(hidden_set, secret, hidden_seed(), 0, model).span());
     std::vector<std::int8_t> noise(columns);
     std::vector<std::int64_t> noisy = bare;

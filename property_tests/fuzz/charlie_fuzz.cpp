@@ -4,13 +4,14 @@
 
 #include "optimized/base/parameters.hpp"
 #include "optimized/protocol/charlie.hpp"
-#include "optimized/protocol/check_secret.hpp"
+#include "optimized/secrets/check_secret.hpp"
 #include "property_tests/fuzz/session.hpp"
 
 namespace slip::fuzz::charlie_fuzz {
 namespace {
 
 using namespace protocol;
+using namespace secrets;
 using protocol::wire::FrameType;
 
 struct Message {

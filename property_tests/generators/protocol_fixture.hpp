@@ -18,9 +18,9 @@
 
 #include "optimized/base/error.hpp"
 #include "optimized/protocol/charlie.hpp"
-#include "optimized/protocol/check_secret.hpp"
 #include "optimized/protocol/david.hpp"
 #include "optimized/protocol/frames.hpp"
+#include "optimized/secrets/check_secret.hpp"
 #include "property_tests/generators/values.hpp"
 #include "reference/convolution.hpp"
 #include "reference/integer.hpp"
@@ -156,8 +156,8 @@ struct CheckFile {
     CheckFile(const kernels::OffloadedWeights& weights, std::size_t planes)
         : seed(counting_key(100)) {
         for (const kernels::GroupWeights& w : weights) {
-            const auto combinations = protocol::draw_combinations(seed, planes, w.rows());
-            const auto s = protocol::companion(combinations, w, planes);
+            const auto combinations = secrets::draw_combinations(seed, planes, w.rows());
+            const auto s = secrets::companion(combinations, w, planes);
             companions.emplace_back(s.data(), s.data() + s.size());
         }
     }

@@ -6,14 +6,16 @@
 #include <string>
 #include <vector>
 
-#include "optimized/protocol/check_secret.hpp"
-#include "optimized/protocol/mask_stream.hpp"
+#include "optimized/masks/key_stream.hpp"
+#include "optimized/secrets/check_secret.hpp"
 #include "property_tests/protocol/watched_secrets.hpp"
 
 namespace slip::fixture {
 namespace {
 
+using namespace masks;
 using namespace protocol;
+using namespace secrets;
 
 TEST(Charlie, SESS_4_CLOSE_ends_a_session_and_wipes_it) {
     const Model model({{5, 4}, {3, 6}}, Fill::random, 1);

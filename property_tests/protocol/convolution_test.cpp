@@ -16,6 +16,7 @@
 #include "optimized/engines/engines.hpp"
 #include "optimized/graph/cnn.hpp"
 #include "optimized/import/checkpoint.hpp"
+#include "optimized/masks/cancellation.hpp"
 #include "optimized/protocol/integrity.hpp"
 #include "property_tests/generators/onnx_encoder.hpp"
 #include "property_tests/generators/protocol_fixture.hpp"
@@ -27,6 +28,7 @@ namespace slip::fixture {
 namespace {
 
 using namespace base;
+using namespace masks;
 using namespace protocol;
 
 /// A small convolution: every window, stride and padding that fits.

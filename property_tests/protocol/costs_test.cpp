@@ -7,12 +7,13 @@
 #include <chrono>
 #include <thread>
 
-#include "optimized/protocol/thread_clock.hpp"
+#include "optimized/base/thread_clock.hpp"
 #include "property_tests/protocol/lattice_fixture.hpp"
 
 namespace slip::fixture {
 namespace {
 
+using namespace masks;
 using namespace protocol;
 using namespace std::chrono_literals;
 
@@ -20,10 +21,10 @@ constexpr double burnt_at_once = 0.05;
 
 /// Uses the calling thread's processor; returns for how many seconds of its time.
 double burn() {
-    const double start = thread_seconds();
-    while (thread_seconds() - start < burnt_at_once) {
+    const double start = base::thread_seconds();
+    while (base::thread_seconds() - start < burnt_at_once) {
     }
-    return thread_seconds() - start;
+    return base::thread_seconds() - start;
 }
 
 /// Of all threads that this process has had.
@@ -115,12 +116,12 @@ TEST(Costs, MODEL_6_neither_masks_made_late_nor_transports_are_charlies_online_w
     EXPECT_EQ(charlie.clock().seconds(), 0);
     transport.burnt = 0;
 
-    const double before = thread_seconds();
+    const double before = base::thread_seconds();
     {
-        const WorkClock::Run working(charlie.clock());
+        const base::WorkClock::Run working(charlie.clock());
         round(charlie, 0, small_column(model), 4);
     }
-    const double spent = thread_seconds() - before;
+    const double spent = base::thread_seconds() - before;
 
     const SessionStatistics statistics = charlie.statistics();
     EXPECT_GE(burnt, burnt_at_once);
@@ -150,12 +151,12 @@ TEST(Costs, MODEL_6_waiting_for_a_block_under_way_is_counted_apart) {
     Connection connection(model, options_for(model, own));
     while (!under_way) std::this_thread::sleep_for(1ms);
 
-    const double before = thread_seconds();
+    const double before = base::thread_seconds();
     {
-        const WorkClock::Run working(connection.charlie.clock());
+        const base::WorkClock::Run working(connection.charlie.clock());
         round(connection.charlie, 0, small_column(model), 4);
     }
-    const double spent = thread_seconds() - before;
+    const double spent = base::thread_seconds() - before;
 
     const SessionStatistics statistics = connection.charlie.statistics();
     EXPECT_LE(connection.charlie.clock().seconds(), spent);
@@ -166,23 +167,23 @@ TEST(Costs, MODEL_6_waiting_for_a_block_under_way_is_counted_apart) {
 }
 
 TEST(Costs, MODEL_6_a_clock_counts_its_runs_and_not_their_pauses) {
-    WorkClock clock;
+    base::WorkClock clock;
     {
-        const WorkClock::Pause nothing(clock);
+        const base::WorkClock::Pause nothing(clock);
         burn();
     }
     EXPECT_EQ(clock.seconds(), 0);
     double outside = 0;
-    const double before = thread_seconds();
+    const double before = base::thread_seconds();
     double inside = 0;
     for (int i = 0; i < 2; ++i) {
         outside += burn();
-        const WorkClock::Run working(clock);
+        const base::WorkClock::Run working(clock);
         inside += burn();
-        const WorkClock::Pause waiting(clock);
+        const base::WorkClock::Pause waiting(clock);
         outside += burn();
     }
-    const double spent = thread_seconds() - before;
+    const double spent = base::thread_seconds() - before;
     EXPECT_GE(clock.seconds(), inside);
     EXPECT_LE(clock.seconds() + outside, spent);
 }

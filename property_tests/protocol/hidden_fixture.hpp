@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "optimized/base/hidden_widths.hpp"
-#include "optimized/protocol/lattice_stock.hpp"
-#include "optimized/protocol/product_check.hpp"
-#include "optimized/protocol/weight_secrets.hpp"
+#include "optimized/masks/lattice_stock.hpp"
+#include "optimized/secrets/product_check.hpp"
+#include "optimized/secrets/weight_secrets.hpp"
 #include "optimized/split/hidden_matrix.hpp"
 #include "property_tests/protocol/session_fixture.hpp"
 
@@ -114,11 +114,11 @@ public:
     HiddenSeed public_seed() const { return hidden_seed(check_seed_[0]); }
     const HiddenGroup& group(std::size_t g) const { return *groups_.at(g); }
 
-    std::unique_ptr<protocol::LatticeStock> stock(const protocol::LatticeOptions& options) const {
-        std::vector<protocol::LatticeGroup> all;
+    std::unique_ptr<masks::LatticeStock> stock(const masks::LatticeOptions& options) const {
+        std::vector<masks::LatticeGroup> all;
         for (const auto& group : groups_) all.push_back({group->shape(), group->hint, {}});
-        return std::make_unique<protocol::LatticeStock>(hidden_set, public_seed(), std::move(all),
-                                                        options);
+        return std::make_unique<masks::LatticeStock>(hidden_set, public_seed(), std::move(all),
+                                                     options);
     }
 
 private:
@@ -129,14 +129,14 @@ private:
 public:
     protocol::DavidModel david;
     std::optional<protocol::IntegrityCheck> check;
-    std::optional<protocol::ProductCheck> products;
-    std::optional<protocol::WeightSecrets> secrets;
+    std::optional<secrets::ProductCheck> products;
+    std::optional<secrets::WeightSecrets> secrets;
 };
 
 /// A session of a deployment, with David in this process.
 class HiddenSession {
 public:
-    HiddenSession(const HiddenDeployment& deployment, protocol::LatticeStock& stock,
+    HiddenSession(const HiddenDeployment& deployment, masks::LatticeStock& stock,
                   protocol::DavidSession::Tamper tamper = {})
         : david_(deployment.david, std::move(tamper)),
           transport_(david_),
@@ -145,7 +145,7 @@ public:
 
 private:
     static protocol::SessionOptions options(const HiddenDeployment& deployment,
-                                            protocol::LatticeStock& stock) {
+                                            masks::LatticeStock& stock) {
         protocol::SessionOptions options;
         options.wrong_peers = nullptr;
         options.lattice = {&stock, &*deployment.products, &*deployment.secrets};
@@ -160,8 +160,8 @@ public:
 };
 
 /// Stocks of tests make masks when they are asked for.
-inline protocol::LatticeOptions hidden_on_demand() {
-    protocol::LatticeOptions options;
+inline masks::LatticeOptions hidden_on_demand() {
+    masks::LatticeOptions options;
     options.ahead = false;
     return options;
 }

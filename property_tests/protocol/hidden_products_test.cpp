@@ -13,7 +13,7 @@
 namespace slip::fixture {
 namespace {
 
-using protocol::WeightStreams;
+using secrets::WeightStreams;
 
 constexpr std::int64_t modulus_of_set = 175107974924611;
 

@@ -8,8 +8,9 @@
 #include <string>
 #include <utility>
 
-#include "optimized/protocol/check_secret.hpp"
+#include "optimized/protocol/charlie_columns.hpp"
 #include "optimized/protocol/integrity.hpp"
+#include "optimized/secrets/check_secret.hpp"
 #include "property_tests/protocol/key_stream_fixture.hpp"
 #include "property_tests/protocol/session_fixture.hpp"
 #include "property_tests/protocol/tampering.hpp"
@@ -17,7 +18,9 @@
 namespace slip::fixture {
 namespace {
 
+using namespace masks;
 using namespace protocol;
+using namespace secrets;
 using base::GroupId;
 
 constexpr std::size_t kappa = 8;

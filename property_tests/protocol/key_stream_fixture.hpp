@@ -5,19 +5,19 @@
 #include <span>
 #include <vector>
 
-#include "optimized/protocol/mask_stream.hpp"
+#include "optimized/masks/key_stream.hpp"
 #include "property_tests/generators/protocol_fixture.hpp"
 #include "reference/aes.hpp"
 
 namespace slip::fixture {
 
-inline protocol::KeyStream stream_under(const std::vector<std::uint8_t>& keys,
-                                        std::uint64_t blocks_per_key = std::uint64_t{1} << 32) {
-    return protocol::KeyStream({.blocks_per_key = blocks_per_key, .given_keys = keys});
+inline masks::KeyStream stream_under(const std::vector<std::uint8_t>& keys,
+                                     std::uint64_t blocks_per_key = std::uint64_t{1} << 32) {
+    return masks::KeyStream({.blocks_per_key = blocks_per_key, .given_keys = keys});
 }
 
 /// One column of `count` residues.
-inline Residues draw(protocol::KeyStream& keys, protocol::Purpose purpose, std::uint64_t index,
+inline Residues draw(masks::KeyStream& keys, masks::Purpose purpose, std::uint64_t index,
                      std::size_t count, std::size_t planes = paper_planes) {
     Residues residues(planes * count);
     keys.draw(purpose, index, planes, residues);
@@ -32,7 +32,7 @@ struct Drawn {
 
 /// RAND-1 and RAND-2, as they are written: the bytes below the prime among those of AES-256(key,
 /// field[4] || index[8] || counter[4]) for the counters 0, 1, ...
-inline Drawn plane_by_definition(std::span<const std::uint8_t> key, protocol::Purpose purpose,
+inline Drawn plane_by_definition(std::span<const std::uint8_t> key, masks::Purpose purpose,
                                  std::uint64_t index, std::size_t count, std::size_t plane) {
     std::array<std::uint8_t, 32> own{};
     std::copy(key.begin(), key.end(), own.begin());
@@ -58,7 +58,7 @@ inline Drawn plane_by_definition(std::span<const std::uint8_t> key, protocol::Pu
 }
 
 /// A column by the definition.
-inline Residues column_by_definition(std::span<const std::uint8_t> key, protocol::Purpose purpose,
+inline Residues column_by_definition(std::span<const std::uint8_t> key, masks::Purpose purpose,
                                      std::uint64_t index, std::size_t count,
                                      std::size_t planes = paper_planes) {
     Residues column;

@@ -8,18 +8,18 @@
 #include <utility>
 #include <vector>
 
-#include "optimized/protocol/lattice_stock.hpp"
-#include "optimized/protocol/product_check.hpp"
+#include "optimized/masks/lattice_stock.hpp"
+#include "optimized/secrets/product_check.hpp"
 #include "optimized/split/hint.hpp"
 #include "property_tests/protocol/session_fixture.hpp"
 
 namespace slip::fixture {
 
 using base::parameters::ParameterSet;
-using protocol::LatticeGroup;
-using protocol::LatticeOptions;
-using protocol::LatticeStock;
-using protocol::Mask;
+using masks::LatticeGroup;
+using masks::LatticeOptions;
+using masks::LatticeStock;
+using masks::Mask;
 
 inline constexpr std::size_t lattice_planes = 5;
 inline constexpr std::size_t block = 256;
@@ -41,8 +41,8 @@ struct LatticeModel : Model {
             const splitting::PublicColumns columns(lattice_set, public_seed(), w.cols());
             hints.emplace_back(w.rows() * splitting::hint_row_bytes(lattice_set));
             splitting::compute_hint(columns, w, 1, hints.back());
-            const auto z = protocol::draw_product_secret(file.seed, w.rows());
-            const auto companion = protocol::product_companion(z, w);
+            const auto z = secrets::draw_product_secret(file.seed, w.rows());
+            const auto companion = secrets::product_companion(z, w);
             const auto* bytes = reinterpret_cast<const std::uint8_t*>(companion.data());
             companions.emplace_back(bytes, bytes + companion.size() * sizeof(std::uint64_t));
             tallest = std::max(tallest, w.rows());
@@ -65,7 +65,7 @@ struct LatticeModel : Model {
     CheckFile file;
     std::vector<std::vector<std::uint8_t>> hints;
     std::vector<std::vector<std::uint8_t>> companions;
-    std::optional<protocol::ProductCheck> products;
+    std::optional<secrets::ProductCheck> products;
 };
 
 /// Tests of behaviour need no background thread.

@@ -21,7 +21,9 @@
 namespace slip::fixture {
 namespace {
 
+using namespace masks;
 using namespace protocol;
+using namespace secrets;
 using base::GroupId;
 
 reference::Key to_key(std::span<const std::uint8_t> bytes) {

@@ -13,6 +13,7 @@
 namespace slip::fixture {
 namespace {
 
+using namespace masks;
 using namespace protocol;
 namespace parameters = base::parameters;
 

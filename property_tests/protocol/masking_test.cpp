@@ -15,14 +15,15 @@
 #include <type_traits>
 
 #include "optimized/kernels/registry.hpp"
-#include "optimized/protocol/cancellation.hpp"
-#include "optimized/protocol/mask_stream.hpp"
+#include "optimized/masks/cancellation.hpp"
+#include "optimized/masks/key_stream.hpp"
 #include "property_tests/protocol/key_stream_fixture.hpp"
 #include "reference/masking.hpp"
 
 namespace slip::fixture {
 namespace {
 
+using namespace masks;
 using namespace protocol;
 
 static_assert(!std::is_copy_constructible_v<Mask> && !std::is_copy_assignable_v<Mask>);

@@ -9,10 +9,12 @@
 
 #include "optimized/kernels/registry.hpp"
 #include "optimized/protocol/charlie.hpp"
+#include "optimized/protocol/charlie_columns.hpp"
 
 namespace slip {
 
 using namespace kernels;
+using namespace masks;
 using namespace protocol;
 using base::MatrixView;
 

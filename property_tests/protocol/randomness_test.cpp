@@ -16,12 +16,13 @@
 #include <type_traits>
 
 #include "optimized/kernels/registry.hpp"
-#include "optimized/protocol/cancellation.hpp"
+#include "optimized/masks/cancellation.hpp"
 #include "property_tests/protocol/key_stream_fixture.hpp"
 
 namespace slip::fixture {
 namespace {
 
+using namespace masks;
 using namespace protocol;
 
 /// Runs `body` in a forked process; true iff it returned true there.

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "optimized/protocol/mask_stream.hpp"
+#include "optimized/masks/key_stream.hpp"
 #include "property_tests/protocol/session_fixture.hpp"
 #include "property_tests/protocol/uniformity.hpp"
 
@@ -146,10 +146,10 @@ TEST(View, THREAT_1_is_uniform_and_independent_of_the_activations) {
 }
 
 TEST(View, THREAT_1_MASK_5_the_test_kills_mutants_of_masking) {
-    protocol::KeyStream keys;
+    masks::KeyStream keys;
     View masks(view_columns, Residues(paper_planes * view_width));
     for (std::size_t c = 0; c < view_columns; ++c) {
-        keys.draw(protocol::Purpose::mask, c, paper_planes, masks[c]);
+        keys.draw(masks::Purpose::mask, c, paper_planes, masks[c]);
     }
     Columns small = prompt(Fill::random);  // of itself it would look uniform modulo a small prime
     for (std::int16_t& q : small.q) q = static_cast<std::int16_t>(q / 200);

@@ -15,7 +15,7 @@
 
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/graph/transformer.hpp"
-#include "optimized/protocol/check_secret.hpp"
+#include "optimized/secrets/check_secret.hpp"
 #include "optimized/split/decomposition.hpp"
 #include "property_tests/artifact/split_model.hpp"
 
@@ -190,7 +190,7 @@ TEST(Split, INTEG_1_INTEG_2_writes_the_combinations_of_every_group) {
     const base::CheckSecret secret = charlie.check_secret();
     for (std::size_t g = 0; g < charlie.groups().size(); ++g) {
         const auto weights = david.weights()[g];
-        const auto w = protocol::draw_combinations(secret.seed, 4, weights.rows());
+        const auto w = secrets::draw_combinations(secret.seed, 4, weights.rows());
         const auto expected = companion_by_definition({w.data(), w.size()}, weights);
         EXPECT_TRUE(std::equal(expected.begin(), expected.end(), secret.companions[g].begin(),
                                secret.companions[g].end()))

@@ -6,7 +6,7 @@
 include(GNUInstallDirs)
 
 set(objects "")
-foreach(room c_api serving grammar api engines net graph protocol split artifact import gpu masks kernels base)
+foreach(room c_api serving grammar api engines net graph protocol split secrets artifact import gpu masks kernels base)
   list(APPEND objects $<TARGET_OBJECTS:slip_${room}>)
 endforeach()
 set(needed OpenSSL::SSL OpenSSL::Crypto Threads::Threads)

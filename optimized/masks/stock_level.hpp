@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <limits>
 
-namespace slip::protocol {
+namespace slip::masks {
 
 /// Rows of a step for which the group with the fewest masks has enough, now and when its stock is
 /// full; both 0 where no masks are kept.
@@ -26,4 +26,4 @@ StockLevel level_of(const Queues& queues, const Ready& ready, const Full& full) 
     return queues.empty() ? StockLevel{} : level;
 }
 
-}  // namespace slip::protocol
+}  // namespace slip::masks

@@ -6,12 +6,12 @@
 #include <memory>
 #include <vector>
 
+#include "optimized/masks/cancellation.hpp"
 #include "optimized/masks/contracts.hpp"
-#include "optimized/protocol/cancellation.hpp"
-#include "optimized/protocol/lattice_stock.hpp"
-#include "optimized/protocol/mask_supply.hpp"
+#include "optimized/masks/lattice_stock.hpp"
+#include "optimized/masks/mask_supply.hpp"
 
-namespace slip::protocol {
+namespace slip::masks {
 
 /// Lattice masks from the stock that sessions share, and uniform ones, for convolutions, from a
 /// pool of the session's own.
@@ -56,7 +56,7 @@ public:
     SupplyStatistics statistics() const override {
         const LatticeStatistics now = stock_.statistics();
         SupplyStatistics sum = uniform_ ? uniform_->statistics() : SupplyStatistics{};
-        sum.made += masks::degree * (now.blocks - before_.blocks);
+        sum.made += degree * (now.blocks - before_.blocks);
         sum.used += now.used - before_.used;
         sum.waited_for += now.waited_for - before_.waited_for;
         sum.seconds += now.seconds - before_.seconds;
@@ -72,4 +72,4 @@ private:
     bool destroyed_ = false;
 };
 
-}  // namespace slip::protocol
+}  // namespace slip::masks

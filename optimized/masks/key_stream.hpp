@@ -1,4 +1,4 @@
-// One-time masks: spec/randomness.md and spec/masking.md.
+// Keystreams: spec/randomness.md.
 #pragma once
 
 #include <cstddef>
@@ -7,9 +7,8 @@
 #include <span>
 
 #include "optimized/base/parameters.hpp"
-#include "optimized/base/secret_buffer.hpp"
 
-namespace slip::protocol {
+namespace slip::masks {
 
 /// What a stream of RAND-1 is for. A session's key serves masks alone, the seed of a check the two
 /// checks, the key of a process its blocks of lattice masks (MASK-7).
@@ -65,34 +64,4 @@ private:
     std::unique_ptr<State> state_;
 };
 
-/// A mask and its cancellation for one column, used once (MASK-5). Moving it moves the right to
-/// spend; destroying or spending it wipes it.
-class Mask {
-public:
-    using Residues = base::SecretBuffer<std::uint8_t>;
-
-    Mask() = default;
-    Mask(std::uint64_t index, Residues mask, Residues cancellation);
-    Mask(Mask&&) noexcept = default;
-    Mask& operator=(Mask&&) noexcept = default;
-
-    /// The two halves of a spent mask: r masks the column that is sent, c = W_D r unmasks the
-    /// reply.
-    struct Spent {
-        std::uint64_t index = 0;
-        Residues mask;
-        Residues cancellation;
-    };
-    /// Throws InternalError if this mask was spent or moved from before.
-    Spent spend() &&;
-
-    bool spendable() const { return mask_.size() != 0; }
-    std::uint64_t index() const { return index_; }
-
-private:
-    std::uint64_t index_ = 0;
-    Residues mask_;
-    Residues cancellation_;
-};
-
-}  // namespace slip::protocol
+}  // namespace slip::masks

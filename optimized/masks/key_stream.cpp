@@ -1,4 +1,4 @@
-#include "optimized/protocol/mask_stream.hpp"
+#include "optimized/masks/key_stream.hpp"
 
 #include <openssl/evp.h>
 #include <sys/mman.h>
@@ -14,7 +14,7 @@
 #include "optimized/base/parameters.hpp"
 #include "optimized/kernels/registry.hpp"
 
-namespace slip::protocol {
+namespace slip::masks {
 namespace {
 
 namespace parameters = base::parameters;
@@ -247,14 +247,4 @@ void KeyStream::destroy() noexcept {
     if (!forked()) state_.reset();
 }
 
-Mask::Mask(std::uint64_t index, Residues mask, Residues cancellation)
-    : index_(index), mask_(std::move(mask)), cancellation_(std::move(cancellation)) {
-    require(spendable(), "Mask: a mask has at least one residue");
-}
-
-Mask::Spent Mask::spend() && {  // MASK-5
-    require(spendable(), "a mask was used a second time");
-    return {index_, std::move(mask_), std::move(cancellation_)};
-}
-
-}  // namespace slip::protocol
+}  // namespace slip::masks

@@ -12,11 +12,11 @@
 #include <vector>
 
 #include "optimized/base/worker_team.hpp"
+#include "optimized/masks/key_stream.hpp"
+#include "optimized/masks/lattice_stock.hpp"
 #include "optimized/masks/products.hpp"
-#include "optimized/protocol/lattice_stock.hpp"
-#include "optimized/protocol/mask_stream.hpp"
 
-namespace slip::protocol {
+namespace slip::masks {
 
 /// Throws InternalError for a set without lattice masks.
 const base::parameters::LatticeParameters& lattice_of(const base::parameters::ParameterSet& set);
@@ -31,7 +31,7 @@ public:
 
     std::uint64_t next_block();
     /// S of a block.
-    masks::BlockSecret secret(std::uint64_t block);
+    BlockSecret secret(std::uint64_t block);
     void draw(Purpose purpose, std::uint64_t index, std::span<std::uint8_t> bytes);
 
 private:
@@ -45,16 +45,16 @@ private:
 /// A block under way: memory for the masks that are kept, of the lowest indices, and one column for
 /// all that are not.
 struct NewBlock {
-    using Columns = std::array<std::span<std::uint8_t>, masks::degree>;
+    using Columns = std::array<std::span<std::uint8_t>, degree>;
 
-    NewBlock(std::uint64_t block, std::vector<Mask::Spent> memory, masks::BlockSecret&& s,
+    NewBlock(std::uint64_t block, std::vector<Mask::Spent> memory, BlockSecret&& s,
              const base::ProductShape& shape, std::size_t planes)
         : number(block), kept(std::move(memory)), secret(std::move(s)) {
-        if (kept.size() < masks::degree) {
+        if (kept.size() < degree) {
             unused = base::SecretBuffer<std::uint8_t>(planes *
                                                       std::max(shape.inputs(), shape.outputs()));
         }
-        for (std::size_t i = 0; i < masks::degree; ++i) {
+        for (std::size_t i = 0; i < degree; ++i) {
             const bool stays = i < kept.size();
             mask_columns[i] =
                 stays ? kept[i].mask.span() : unused.span().first(planes * shape.inputs());
@@ -65,7 +65,7 @@ struct NewBlock {
     std::uint64_t number;
     std::vector<Mask::Spent> kept;
     base::SecretBuffer<std::uint8_t> unused;
-    masks::BlockSecret secret;
+    BlockSecret secret;
     Columns mask_columns;
     Columns cancellation_columns;
 };
@@ -87,8 +87,7 @@ public:
     double seconds() const;
 
 private:
-    using Multiply = std::function<void(masks::RingProducts&, const masks::StoredRows&,
-                                        std::span<const masks::Block>)>;
+    using Multiply = std::function<void(RingProducts&, const StoredRows&, std::span<const Block>)>;
     /// Calls work(t) for each thread's share t of the rows.
     void run(const std::function<void(std::size_t t)>& work);
     void multiply(std::span<const std::uint8_t> rows, std::size_t total, std::span<NewBlock> blocks,
@@ -99,8 +98,8 @@ private:
 
     const base::parameters::ParameterSet& set_;
     base::WorkerTeam team_;
-    std::vector<masks::RingProducts> products_;
+    std::vector<RingProducts> products_;
     std::vector<double> helpers_seconds_;  // by share of the rows
 };
 
-}  // namespace slip::protocol
+}  // namespace slip::masks

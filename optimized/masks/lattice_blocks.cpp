@@ -1,4 +1,4 @@
-#include "optimized/protocol/lattice_blocks.hpp"
+#include "optimized/masks/lattice_blocks.hpp"
 
 #include <algorithm>
 #include <exception>
@@ -7,22 +7,20 @@
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/hidden_widths.hpp"
+#include "optimized/base/thread_clock.hpp"
 #include "optimized/masks/noise.hpp"
-#include "optimized/protocol/thread_clock.hpp"
 
-namespace slip::protocol {
+namespace slip::masks {
 
 using base::require;
 using base::parameters::ParameterSet;
-using masks::degree;
 using Bytes = base::SecretBuffer<std::uint8_t>;
 
 namespace {
 
 /// Where the products of blocks go.
-std::vector<masks::Block> columns_of(std::span<NewBlock> blocks,
-                                     NewBlock::Columns NewBlock::*columns) {
-    std::vector<masks::Block> own;
+std::vector<Block> columns_of(std::span<NewBlock> blocks, NewBlock::Columns NewBlock::*columns) {
+    std::vector<Block> own;
     own.reserve(blocks.size());
     for (NewBlock& block : blocks) own.push_back({&block.secret, block.*columns});
     return own;
@@ -43,12 +41,12 @@ std::uint64_t BlockSource::next_block() {
     return next_block_++;
 }
 
-masks::BlockSecret BlockSource::secret(std::uint64_t block) {
-    Bytes bytes(masks::noise_bytes(elements_ * degree, eta_));
+BlockSecret BlockSource::secret(std::uint64_t block) {
+    Bytes bytes(noise_bytes(elements_ * degree, eta_));
     base::SecretBuffer<std::int8_t> small(elements_ * degree);
     draw(Purpose::block_secret, block, bytes.span());
-    masks::decode_small(bytes.span(), eta_, small.span());
-    return masks::BlockSecret(small.span(), static_cast<int>(eta_));
+    decode_small(bytes.span(), eta_, small.span());
+    return BlockSecret(small.span(), static_cast<int>(eta_));
 }
 
 void BlockSource::draw(Purpose purpose, std::uint64_t index, std::span<std::uint8_t> bytes) {
@@ -59,22 +57,23 @@ void BlockSource::draw(Purpose purpose, std::uint64_t index, std::span<std::uint
 BlockMaker::BlockMaker(const ParameterSet& set, std::size_t threads)
     : set_(set), team_(threads), helpers_seconds_(threads) {
     for (std::size_t t = 0; t < threads; ++t) {
-        products_.emplace_back(set.planes, lattice_of(set).rank, masks::most_blocks);
+        products_.emplace_back(set.planes, lattice_of(set).rank, most_blocks);
     }
 }
 
 void BlockMaker::make_masks(std::span<const std::uint8_t> public_rows, std::size_t n,
                             BlockSource& source, std::span<NewBlock> blocks) {
     multiply(public_rows, n, blocks, &NewBlock::mask_columns,
-             [](masks::RingProducts& products, const masks::StoredRows& rows,
-                std::span<const masks::Block> own) { products.exact(rows, own); });
+             [](RingProducts& products, const StoredRows& rows, std::span<const Block> own) {
+                 products.exact(rows, own);
+             });
     for (NewBlock& block : blocks) add_noise(n, source, block);
 }
 
 void BlockMaker::make_cancellations(const LatticeGroup& group, std::span<NewBlock> blocks) {
-    const masks::Tau tau = masks::residues_of(base::tau_at(set_, group.shape.n));
-    const Multiply product = [&](masks::RingProducts& products, const masks::StoredRows& rows,
-                                 std::span<const masks::Block> own) {
+    const Tau tau = residues_of(base::tau_at(set_, group.shape.n));
+    const Multiply product = [&](RingProducts& products, const StoredRows& rows,
+                                 std::span<const Block> own) {
         if (set_.hides_weights) {
             products.rounded(rows, tau, own);
         } else {
@@ -86,16 +85,19 @@ void BlockMaker::make_cancellations(const LatticeGroup& group, std::span<NewBloc
 }
 
 double BlockMaker::seconds() const {
-    return std::accumulate(helpers_seconds_.begin(), helpers_seconds_.end(), thread_seconds());
+    return std::accumulate(helpers_seconds_.begin(), helpers_seconds_.end(),
+                           base::thread_seconds());
 }
 
 /// The caller's own shares are in its thread's time already.
 void BlockMaker::run(const std::function<void(std::size_t t)>& work) {
     const auto caller = std::this_thread::get_id();
     team_.run(products_.size(), [&](std::size_t t) {
-        const double start = thread_seconds();
+        const double start = base::thread_seconds();
         work(t);
-        if (std::this_thread::get_id() != caller) helpers_seconds_[t] += thread_seconds() - start;
+        if (std::this_thread::get_id() != caller) {
+            helpers_seconds_[t] += base::thread_seconds() - start;
+        }
     });
 }
 
@@ -103,7 +105,7 @@ void BlockMaker::run(const std::function<void(std::size_t t)>& work) {
 void BlockMaker::multiply(std::span<const std::uint8_t> rows, std::size_t total,
                           std::span<NewBlock> blocks, NewBlock::Columns NewBlock::*columns,
                           const Multiply& product) {
-    const std::vector<masks::Block> own = columns_of(blocks, columns);
+    const std::vector<Block> own = columns_of(blocks, columns);
     const std::size_t bytes = rows.size() / std::max<std::size_t>(total, 1);  // of a row
     const std::size_t threads = products_.size();
     run([&](std::size_t t) {
@@ -117,7 +119,7 @@ void BlockMaker::multiply(std::span<const std::uint8_t> rows, std::size_t total,
 /// throw: what stops a thread is kept for the caller.
 void BlockMaker::multiply_sealed(const LatticeGroup& group, std::span<NewBlock> blocks,
                                  const Multiply& product) {
-    const std::vector<masks::Block> own = columns_of(blocks, &NewBlock::cancellation_columns);
+    const std::vector<Block> own = columns_of(blocks, &NewBlock::cancellation_columns);
     const std::size_t total = group.shape.outputs(), bytes = group.hint.size() / total;
     const std::size_t chunks = (total + group.chunk_rows - 1) / group.chunk_rows;
     const std::size_t threads = products_.size();
@@ -144,16 +146,16 @@ void BlockMaker::multiply_sealed(const LatticeGroup& group, std::span<NewBlock> 
 /// To the masks that are kept: no other is ever seen.
 void BlockMaker::add_noise(std::size_t n, BlockSource& source, NewBlock& block) const {
     const unsigned eta = lattice_of(set_).eta;
-    const masks::Tau tau = masks::residues_of(base::tau_at(set_, n));
-    Bytes stream(masks::noise_bytes(n, eta));
-    Bytes wide(masks::noise_bytes(n, 2));
+    const Tau tau = residues_of(base::tau_at(set_, n));
+    Bytes stream(noise_bytes(n, eta));
+    Bytes wide(noise_bytes(n, 2));
     for (std::size_t i = 0; i < block.kept.size(); ++i) {
         block.kept[i].index = degree * block.number + i;
         source.draw(Purpose::noise, block.kept[i].index, stream.span());
-        if (eta == 1) masks::widen(stream.span(), wide.span());
+        if (eta == 1) widen(stream.span(), wide.span());
         masks::add_noise(eta == 1 ? wide.span() : stream.span(), tau, set_.planes,
                          block.mask_columns[i]);
     }
 }
 
-}  // namespace slip::protocol
+}  // namespace slip::masks

@@ -1,4 +1,4 @@
-#include "optimized/protocol/weight_secrets.hpp"
+#include "optimized/secrets/weight_secrets.hpp"
 
 #include <algorithm>
 
@@ -7,7 +7,7 @@
 #include "optimized/masks/decoding.hpp"
 #include "optimized/masks/noise.hpp"
 
-namespace slip::protocol {
+namespace slip::secrets {
 namespace {
 
 using base::ProductShape;
@@ -49,16 +49,16 @@ base::SecretBuffer<std::int8_t> WeightStreams::weight_secret(std::size_t rows) {
     const std::size_t own = set_.lattice->rank * degree;
     base::SecretBuffer<std::int8_t> secret((rows + degree - 1) / degree * own);
     for (std::size_t b = 0; b < secret.size() / own; ++b) {
-        draw(Purpose::weight_secret, b, secret.span().subspan(b * own, own));
+        draw(masks::Purpose::weight_secret, b, secret.span().subspan(b * own, own));
     }
     return secret;
 }
 
 void WeightStreams::weight_error(std::size_t i, std::span<std::int8_t> error) {
-    draw(Purpose::weight_error, i, error);
+    draw(masks::Purpose::weight_error, i, error);
 }
 
-void WeightStreams::draw(Purpose purpose, std::size_t index, std::span<std::int8_t> small) {
+void WeightStreams::draw(masks::Purpose purpose, std::size_t index, std::span<std::int8_t> small) {
     const std::size_t bytes = masks::noise_bytes(small.size(), set_.lattice->eta);
     if (bytes_.size() < bytes) bytes_ = base::SecretBuffer<std::uint8_t>(bytes);
     stream_.draw_bytes(purpose, index, bytes_.span().first(bytes));
@@ -113,4 +113,4 @@ std::uint64_t WeightSecrets::multiplications(const ParameterSet& set, std::size_
     return 2 * (d * transform + blocks * (d * 4 * points + transform)) + 6 * rows;
 }
 
-}  // namespace slip::protocol
+}  // namespace slip::secrets

@@ -1,4 +1,4 @@
-#include "optimized/protocol/cancellation.hpp"
+#include "optimized/masks/cancellation.hpp"
 
 #include <algorithm>
 #include <boost/circular_buffer.hpp>
@@ -11,10 +11,10 @@
 #include <utility>
 
 #include "optimized/base/error.hpp"
+#include "optimized/base/thread_clock.hpp"
 #include "optimized/base/trace_span.hpp"
-#include "optimized/protocol/thread_clock.hpp"
 
-namespace slip::protocol {
+namespace slip::masks {
 namespace {
 
 using base::GroupId;
@@ -209,14 +209,14 @@ void CancellationPool::Shared::work() try {
         if (stopped) return;
         lend_memory(groups[task->group].spare, task->count, memory);
         lock.unlock();
-        const double start = thread_seconds();
+        const double start = base::thread_seconds();
         made.clear();
         {
             const base::TraceSpan span(options.trace, Trace::Track::masks, "masks", task->group,
                                        task->count);
             bench->make(weights[task->group], task->count, source, memory, made);
         }
-        const double spent = thread_seconds() - start;
+        const double spent = base::thread_seconds() - start;
         lock.lock();
         statistics.seconds += spent;
         statistics.made += made.size();
@@ -274,10 +274,10 @@ void CancellationPool::take(GroupId group, std::size_t count, std::vector<Mask>&
     const base::TraceSpan span(shared_->options.trace, Trace::Track::charlie, "wait for masks",
                                group, missing);
     const auto asked_at = Trace::Clock::now();
-    const double start = thread_seconds();
+    const double start = base::thread_seconds();
     shared_->on_demand->make(shared_->weights[group], missing, shared_->source,
                              shared_->on_demand_memory, out);
-    const double spent = thread_seconds() - start;
+    const double spent = base::thread_seconds() - start;
     const std::lock_guard lock(shared_->mutex);
     SupplyStatistics& statistics = shared_->statistics;
     statistics.seconds += spent;
@@ -337,4 +337,4 @@ SupplyStatistics CancellationPool::statistics() const {
     return shared_->statistics;
 }
 
-}  // namespace slip::protocol
+}  // namespace slip::masks

@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "optimized/kernels/group_weights.hpp"
-#include "optimized/protocol/mask_supply.hpp"
+#include "optimized/masks/key_stream.hpp"
+#include "optimized/masks/mask_supply.hpp"
 
-namespace slip::protocol {
+namespace slip::masks {
 
 /// Keeps masks ready for every group. Mask indices rise by one per mask made (MASK-5), whatever the
 /// group. A mask that was handed out never comes back.
@@ -41,4 +42,4 @@ private:
     std::unique_ptr<Shared> shared_;  // left behind in a forked child, where it cannot be destroyed
 };
 
-}  // namespace slip::protocol
+}  // namespace slip::masks

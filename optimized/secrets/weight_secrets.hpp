@@ -9,10 +9,10 @@
 #include "optimized/base/hidden_widths.hpp"
 #include "optimized/base/product_shape.hpp"
 #include "optimized/base/secret_buffer.hpp"
+#include "optimized/masks/key_stream.hpp"
 #include "optimized/masks/small_matrix.hpp"
-#include "optimized/protocol/mask_stream.hpp"
 
-namespace slip::protocol {
+namespace slip::secrets {
 
 /// HIDE-3: the streams of V and E under the key of a matrix.
 class WeightStreams {
@@ -27,10 +27,10 @@ public:
     void weight_error(std::size_t i, std::span<std::int8_t> error);
 
 private:
-    void draw(Purpose purpose, std::size_t index, std::span<std::int8_t> small);
+    void draw(masks::Purpose purpose, std::size_t index, std::span<std::int8_t> small);
 
     const base::parameters::ParameterSet& set_;
-    KeyStream stream_;
+    masks::KeyStream stream_;
     base::SecretBuffer<std::uint8_t> bytes_;
 };
 
@@ -67,4 +67,4 @@ private:
     std::vector<masks::SmallMatrix> secrets_;
 };
 
-}  // namespace slip::protocol
+}  // namespace slip::secrets

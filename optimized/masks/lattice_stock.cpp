@@ -1,4 +1,4 @@
-#include "optimized/protocol/lattice_stock.hpp"
+#include "optimized/masks/lattice_stock.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -16,17 +16,16 @@
 #include "optimized/base/pages.hpp"
 #include "optimized/base/parallel.hpp"
 #include "optimized/base/trace_span.hpp"
-#include "optimized/protocol/lattice_blocks.hpp"
-#include "optimized/protocol/mask_supply.hpp"
+#include "optimized/masks/lattice_blocks.hpp"
+#include "optimized/masks/mask_supply.hpp"
 
-namespace slip::protocol {
+namespace slip::masks {
 namespace {
 
 using base::GroupId;
 using base::ProductShape;
 using base::require;
 using base::parameters::ParameterSet;
-using masks::degree;
 
 /// Bytes of a row of T, or of a hint.
 std::size_t row_bytes(const ParameterSet& set, bool rounded = false) {
@@ -47,7 +46,7 @@ base::HugeBuffer public_matrix(const ParameterSet& set, const LatticeStock::Seed
     base::provide_for_writing(matrix.data(), matrix.size());
     base::parallel_for(threads, (n + at_once - 1) / at_once, [&](std::size_t i) {
         const std::size_t first = i * at_once, count = std::min(at_once, n - first);
-        masks::PublicMatrix(set, seed, n)
+        PublicMatrix(set, seed, n)
             .expand(first, {matrix.as<std::uint8_t>() + first * bytes, count * bytes});
     });
     return matrix;
@@ -207,7 +206,7 @@ LatticeStock::State::Tasks LatticeStock::State::next_tasks(std::size_t enough) c
         }
         if (task.keep * bytes_of(g) > room) return urgent(needy.front()) ? tasks : Tasks{};
         blocks += task.blocks();
-        if (blocks > masks::most_blocks) break;
+        if (blocks > most_blocks) break;
         room -= task.keep * bytes_of(g);
         tasks.push_back(task);
     }
@@ -360,7 +359,7 @@ std::unique_ptr<BlockMaker> LatticeStock::State::free_maker() {
 void LatticeStock::State::make_late(std::unique_lock<std::mutex>& lock, GroupId group,
                                     std::size_t least, std::vector<Mask>& out) {
     Queue& queue = queues[group];
-    const std::size_t whole = std::min(least / degree, masks::most_blocks);
+    const std::size_t whole = std::min(least / degree, most_blocks);
     std::size_t keep = whole * degree;
     const bool is_first = queue.times == 0;
     if (whole == 0) {
@@ -563,4 +562,4 @@ std::size_t LatticeStock::memory() const {
     return state_->held_bytes;
 }
 
-}  // namespace slip::protocol
+}  // namespace slip::masks

@@ -11,7 +11,7 @@
 #include "optimized/base/product_shape.hpp"
 #include "optimized/base/secret_buffer.hpp"
 
-namespace slip::protocol {
+namespace slip::secrets {
 
 /// MASK-10: the first `rows` entries of z under the seed of a check, each below 2^61 - 1.
 base::SecretBuffer<std::uint64_t> draw_product_secret(std::span<const std::uint8_t> seed,
@@ -42,4 +42,4 @@ private:
     base::SecretBuffer<std::uint64_t> z_;
 };
 
-}  // namespace slip::protocol
+}  // namespace slip::secrets

@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "optimized/base/product_shape.hpp"
-#include "optimized/protocol/mask_stream.hpp"
-#include "optimized/protocol/stock_level.hpp"
+#include "optimized/masks/mask.hpp"
+#include "optimized/masks/stock_level.hpp"
 #include "slip/trace.hpp"
 
-namespace slip::protocol {
+namespace slip::masks {
 
 struct PoolOptions {
     /// Masks per group that are kept ready in the background; 0 makes every mask on demand.
@@ -120,4 +120,4 @@ inline void append_masks(std::uint64_t first_index, const base::ProductShape& sh
     base::wipe(cancellations.data(), cancellations.size_bytes());
 }
 
-}  // namespace slip::protocol
+}  // namespace slip::masks

@@ -10,12 +10,13 @@
 
 #include "optimized/base/parameters.hpp"
 #include "optimized/base/product_shape.hpp"
+#include "optimized/masks/key_stream.hpp"
+#include "optimized/masks/mask.hpp"
 #include "optimized/masks/public_matrix.hpp"
-#include "optimized/protocol/mask_stream.hpp"
-#include "optimized/protocol/stock_level.hpp"
+#include "optimized/masks/stock_level.hpp"
 #include "slip/trace.hpp"
 
-namespace slip::protocol {
+namespace slip::masks {
 
 /// A group whose masks are lattice masks, or, where `hint` is empty, uniform ones.
 struct LatticeGroup {
@@ -62,7 +63,7 @@ struct LatticeStatistics {
 /// never comes back (MASK-5). Thread-safe: the sessions of a process share it.
 class LatticeStock {
 public:
-    using Seed = masks::PublicMatrix::Seed;
+    using Seed = PublicMatrix::Seed;
 
     /// Expands T of every width that the groups have. Throws InternalError unless the set has
     /// lattice masks and every hint has its size, BadInput if `memory` is below least_memory().
@@ -109,15 +110,4 @@ private:
     std::unique_ptr<State> state_;  // left behind in a forked child, where it cannot be destroyed
 };
 
-class ProductCheck;
-class WeightSecrets;
-
-/// What sessions share where groups have lattice masks; null where none has.
-struct LatticeMasks {
-    LatticeStock* stock = nullptr;
-    const ProductCheck* check = nullptr;
-    /// The secrets of the hidden split; null in other sets.
-    const WeightSecrets* secrets = nullptr;
-};
-
-}  // namespace slip::protocol
+}  // namespace slip::masks

@@ -3,7 +3,7 @@
 
 #include <time.h>
 
-namespace slip::protocol {
+namespace slip::base {
 
 /// Seconds that the calling thread has spent on a processor.
 inline double thread_seconds() noexcept {
@@ -63,4 +63,4 @@ private:
     bool running_ = false;
 };
 
-}  // namespace slip::protocol
+}  // namespace slip::base

@@ -9,7 +9,7 @@
 #include "optimized/base/matrix_view.hpp"
 #include "optimized/base/secret_buffer.hpp"
 
-namespace slip::protocol {
+namespace slip::secrets {
 
 /// INTEG-1: the combinations w under a seed of check_seed_bytes. Byte (a * planes + p) * rows + i
 /// is entry i of combination a in plane p; fewer rows give a prefix of the same entries.
@@ -23,4 +23,4 @@ base::SecretBuffer<std::uint8_t> companion(const base::SecretBuffer<std::uint8_t
                                            base::MatrixView<const std::int8_t> weights,
                                            std::size_t planes);
 
-}  // namespace slip::protocol
+}  // namespace slip::secrets

@@ -1,4 +1,4 @@
-#include "optimized/protocol/check_secret.hpp"
+#include "optimized/secrets/check_secret.hpp"
 
 #include <algorithm>
 #include <vector>
@@ -6,9 +6,9 @@
 #include "optimized/base/error.hpp"
 #include "optimized/base/parameters.hpp"
 #include "optimized/kernels/weight_matrix.hpp"
-#include "optimized/protocol/mask_stream.hpp"
+#include "optimized/masks/key_stream.hpp"
 
-namespace slip::protocol {
+namespace slip::secrets {
 namespace {
 
 using base::require;
@@ -37,10 +37,10 @@ void copy_pieces(std::size_t pieces, const std::uint8_t* from, std::size_t from_
 
 Bytes draw_combinations(std::span<const std::uint8_t> seed, std::size_t planes, std::size_t rows) {
     require(seed.size() == base::parameters::check_seed_bytes, "draw_combinations: the seed");
-    KeyStream stream({.given_keys = seed});
+    masks::KeyStream stream({.given_keys = seed});
     Bytes w(kappa * planes * rows);
     for (std::size_t a = 0; a < kappa; ++a) {
-        stream.draw(Purpose::integrity, a, planes,
+        stream.draw(masks::Purpose::integrity, a, planes,
                     w.span().subspan(a * planes * rows, planes * rows));
     }
     return w;
@@ -68,4 +68,4 @@ Bytes companion(const Bytes& w, base::MatrixView<const std::int8_t> weights, std
     return result;
 }
 
-}  // namespace slip::protocol
+}  // namespace slip::secrets

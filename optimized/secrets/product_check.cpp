@@ -1,13 +1,13 @@
-#include "optimized/protocol/product_check.hpp"
+#include "optimized/secrets/product_check.hpp"
 
 #include <algorithm>
 #include <cstring>
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/parameters.hpp"
-#include "optimized/protocol/mask_stream.hpp"
+#include "optimized/masks/key_stream.hpp"
 
-namespace slip::protocol {
+namespace slip::secrets {
 namespace {
 
 using base::require;
@@ -41,11 +41,11 @@ std::uint64_t load(std::span<const std::uint8_t> bytes, std::size_t i) {
 
 Residues draw_product_secret(std::span<const std::uint8_t> seed, std::size_t rows) {
     require(seed.size() == base::parameters::check_seed_bytes, "draw_product_secret: the seed");
-    KeyStream stream({.given_keys = seed});
+    masks::KeyStream stream({.given_keys = seed});
     // RAND-2: words of 8 bytes, of which 61 bits count; one in 2^61 is rejected.
     constexpr std::size_t spare_words = 8;
     base::SecretBuffer<std::uint8_t> bytes((rows + spare_words) * sizeof(std::uint64_t));
-    stream.draw_bytes(Purpose::product_check, 0, bytes.span());
+    stream.draw_bytes(masks::Purpose::product_check, 0, bytes.span());
     Residues z(rows);
     std::size_t word = 0;
     for (std::size_t i = 0; i < rows; ++i) {
@@ -109,4 +109,4 @@ bool ProductCheck::holds(std::uint64_t expected, std::span<const std::int64_t> y
     return residue(sum) == expected;
 }
 
-}  // namespace slip::protocol
+}  // namespace slip::secrets

@@ -1,0 +1,22 @@
+// What sessions with lattice masks share: spec/masking.md, spec/hiding.md.
+#pragma once
+
+namespace slip::masks {
+class LatticeStock;
+}
+namespace slip::secrets {
+class ProductCheck;
+class WeightSecrets;
+}  // namespace slip::secrets
+
+namespace slip::protocol {
+
+/// Of a loaded model, in which some group has lattice masks; all null where none has.
+struct LatticeMasks {
+    masks::LatticeStock* stock = nullptr;
+    const secrets::ProductCheck* check = nullptr;
+    /// The secrets of the hidden split; null in other sets.
+    const secrets::WeightSecrets* secrets = nullptr;
+};
+
+}  // namespace slip::protocol
