@@ -135,7 +135,7 @@ def session_rows(run, unsplit):
          f"{run['bytes_down'] / columns_tokens:.0f}"),
         ("integrity checks passed", f"{run['checks']} of {run['rounds']}"),
         ("Charlie's seconds online", f"{run['charlie_seconds']:.3f}, beside"
-         f" {run['david_seconds']:.3f} waiting for David"),
+         f" {run['round_seconds']:.3f} waiting for David"),
         ("Charlie's seconds in total", f"{run['charlie_seconds'] + ahead:.3f} (ahead of use {ahead:.3f})"),
     ]
 

@@ -42,8 +42,8 @@ public:
         kernels::active().mask(q.data(), spent.mask.data(), hidden_.n(), h, sent.data());
         weights_.apply(sent, reply, h);
         std::vector<std::int64_t> product(hidden_.m());
-        auto room = secrets_.room();
-        secrets_.products(0, reply, spent.cancellation.span(), room, product);
+        auto workspace = secrets_.workspace();
+        secrets_.products(0, reply, spent.cancellation.span(), workspace, product);
         return {product != right(q), !check_.holds(check_.expected(0, q), product)};
     }
 

@@ -276,7 +276,7 @@ public:
           set_(whole.charlie.set()),
           factors_(set_.hides_weights ? std::vector<artifact::CharlieGroup>{}
                                       : whole.charlie.groups()) {
-        if (whole.secrets) room_.emplace(whole.secrets->room());
+        if (whole.secrets) workspace_.emplace(whole.secrets->workspace());
         std::size_t inputs = 0, outputs = 0, products = 0, ranks = 0;
         for (GroupId g = 0; g < whole.charlie.groups().size(); ++g) {
             const artifact::CharlieGroup& group = whole.charlie.groups()[g];
@@ -400,7 +400,8 @@ private:
                 const auto reply = answer_.span().subspan(c * bytes, bytes);
                 auto& cancellation = spent_[c].cancellation;
                 if (whole_.secrets) {
-                    whole_.secrets->products(g, reply, cancellation.span(), *room_, product_of(c));
+                    whole_.secrets->products(g, reply, cancellation.span(), *workspace_,
+                                             product_of(c));
                     continue;
                 }
                 kernels::active().unmask(reply.data(), cancellation.data(), rows, set_.planes,
@@ -453,7 +454,7 @@ private:
     const std::size_t columns_;
     const base::parameters::ParameterSet& set_;
     const engines::LowRankFactors factors_;
-    std::optional<secrets::WeightSecrets::Room> room_;
+    std::optional<secrets::WeightSecrets::Workspace> workspace_;
     std::vector<float> input_, output_;
     std::vector<std::byte> reply_;
     engines::QuantisedColumns quantised_;

@@ -136,9 +136,9 @@ double products_at_opening(const WholeModel& whole) {
     without_stock.lattice = with_masks(whole, 0).lattice;
     const engines::HybridEngine engine(whole.charlie, whole.offloaded.weights, whole.check, local,
                                        without_stock);
-    const engines::HybridStatistics so_far = engine.statistics();
+    const RunStatistics so_far = engine.statistics();
     return static_cast<double>(so_far.charlie_multiplications + so_far.david_multiplications +
-                               so_far.session.offline_multiplications);
+                               so_far.offline_multiplications);
 }
 
 }  // namespace
@@ -150,9 +150,9 @@ DecodeResult measure_decode(WholeModel& whole) {
     // The masks of every repetition, and the set that is ready.
     const auto made =
         static_cast<double>((hybrids.masks - 1) * whole.options.repetitions + hybrids.masks);
-    result.offline_seconds_per_token =
-        whole.stock ? mask_seconds_per_token(whole)
-                    : hybrids.in_process.statistics().session.offline_seconds / made;
+    result.offline_seconds_per_token = whole.stock
+                                           ? mask_seconds_per_token(whole)
+                                           : hybrids.in_process.statistics().offline_seconds / made;
     report_decode(whole, decoded, result);
     result.report.figures.push_back({"session_open_products", products_at_opening(whole)});
     std::vector<base::ProductShape> shapes;

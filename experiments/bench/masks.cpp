@@ -203,17 +203,16 @@ void measure_steady_decode(WholeModel& whole, Report& report) {
                 for (std::size_t t = 0; t < tokens; ++t) one.forward(engine);
             }));
         };
-        const std::uint64_t before = stock->statistics().blocks;
+        const std::uint64_t before = stock->statistics().made;
         run(over_tls, steady);
-        made.push_back(static_cast<double>((stock->statistics().blocks - before) * masks::degree) /
-                       per_repetition);
+        made.push_back(static_cast<double>(stock->statistics().made - before) / per_repetition);
         over_tls.wait_until_ready(masks::degree);  // else they are made beside the other
         run(whole.unprotected, unprotected);
     }
     const double per_token = median(steady) / static_cast<double>(tokens);
     report.rows.push_back(
         {"decode over TLS, masks made meanwhile", per_token, 1 / per_token, "tokens/s"});
-    const masks::LatticeStatistics all = stock->statistics();
+    const masks::SupplyStatistics all = stock->statistics();
     report.rows.push_back({"masks made meanwhile", all.seconds, median(made), " of those used up"});
     report.rows.push_back({"masks that a message waited for", all.late_seconds,
                            static_cast<double>(all.waited_for) / static_cast<double>(all.used),
@@ -243,11 +242,11 @@ double mask_seconds_per_token(const WholeModel& whole) {
         stock.take(g, 2 * masks::degree, used);  // more a stock does not keep
         for (masks::Mask& mask : used) stock.recycle(g, std::move(mask).spend());
     }
-    const masks::LatticeStatistics before = stock.statistics();
+    const masks::SupplyStatistics before = stock.statistics();
     stock.wait_until_ready(masks::degree);
-    const masks::LatticeStatistics after = stock.statistics();
+    const masks::SupplyStatistics after = stock.statistics();
     return (after.seconds - before.seconds) * static_cast<double>(groups) /
-           static_cast<double>((after.blocks - before.blocks) * masks::degree);
+           static_cast<double>(after.made - before.made);
 }
 
 Report measure_masks(WholeModel& whole) {

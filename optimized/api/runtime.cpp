@@ -105,25 +105,8 @@ private:
 };
 
 RunStatistics HybridRuntime::statistics() const {
-    const engines::HybridStatistics hybrid = engine_->statistics();
-    const protocol::SessionStatistics& session = hybrid.session;
-    RunStatistics run;
-    run.rounds = session.rounds;
-    run.bytes_up = session.bytes_up;
-    run.bytes_down = session.bytes_down;
-    run.checks = session.checks;
-    run.charlie_seconds = hybrid.charlie_seconds;
-    run.round_times = session.round_times;
-    run.david_seconds = session.round_times.seconds;
+    RunStatistics run = engine_->statistics();
     if (local_david_) run.david_seconds = local_david_->session.seconds();
-    run.offline_seconds = session.offline_seconds;
-    run.charlie_multiplications = hybrid.charlie_multiplications;
-    run.david_multiplications = hybrid.david_multiplications;
-    run.offline_multiplications = session.offline_multiplications;
-    run.masks_made = session.masks_made;
-    run.masks_used = session.masks_used;
-    run.masks_waited_for = session.masks_waited_for;
-    run.mask_wait_seconds = session.mask_wait_seconds;
     return run;
 }
 

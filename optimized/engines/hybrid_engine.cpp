@@ -124,7 +124,7 @@ void HybridEngine::exchange(GroupId id, MatrixView<const float> input,
     }
     session_.send(id, quantised_.values());
     const auto z = low_rank_inner(id);
-    finish(id, z, outputs, first_column);
+    receive_and_scale(id, z, outputs, first_column);
     charlie_multiplications_ += input.rows() * charlie_multiplications_per_column(group, set_);
     ProductShape davids = group.product();
     davids.rows += set_.public_rows();
@@ -155,8 +155,9 @@ MatrixView<const std::int64_t> HybridEngine::low_rank_inner(GroupId id) {
 /// Receives y_D and adds the low-rank part. LIN-2 and ENC-2: y_int = 2^t y_D + A z, then the row's
 /// and the column's scale. A position of a convolution is a column like another, and has the scale
 /// of its image.
-void HybridEngine::finish(GroupId id, MatrixView<const std::int64_t> z,
-                          std::span<const MatrixView<float>> outputs, std::size_t first_column) {
+void HybridEngine::receive_and_scale(GroupId id, MatrixView<const std::int64_t> z,
+                                     std::span<const MatrixView<float>> outputs,
+                                     std::size_t first_column) {
     const CharlieGroup& group = groups_[id];
     const ProductShape shape = group.product();
     const std::size_t positions = shape.positions();
@@ -194,9 +195,11 @@ void HybridEngine::write(GroupId id, std::size_t member, const std::int64_t* y, 
     if (adds) kernels::active().floats.add(target, own.shape.m, output);
 }
 
-HybridStatistics HybridEngine::statistics() const {
-    return {session_.statistics(), session_.clock().seconds(), charlie_multiplications_,
-            david_multiplications_};
+RunStatistics HybridEngine::statistics() const {
+    RunStatistics statistics = session_.statistics();
+    statistics.charlie_multiplications = charlie_multiplications_;
+    statistics.david_multiplications = david_multiplications_;
+    return statistics;
 }
 
 }  // namespace slip::engines

@@ -25,18 +25,6 @@ namespace slip::engines {
 std::uint64_t charlie_multiplications_per_column(const artifact::CharlieGroup& group,
                                                  const base::parameters::ParameterSet& set);
 
-/// What an engine of the protocol has done so far.
-struct HybridStatistics {
-    protocol::SessionStatistics session;
-    /// Processor time of Charlie's online work: what the calling thread does in apply(), but for
-    /// taking masks, where those that are not ready are made or waited for, and for what the
-    /// transports do, where a David in this process multiplies (MODEL-6).
-    double charlie_seconds = 0;
-    /// Online multiplications, counted by the formulas above.
-    std::uint64_t charlie_multiplications = 0;
-    std::uint64_t david_multiplications = 0;
-};
-
 /// One message per group: quantise (ENC-1), mask and send (MASK-1), Charlie's low-rank part while
 /// David multiplies, receive, check and unmask (INTEG-3, MASK-4), add (LIN-2), dequantise (ENC-2).
 /// MODEL-1: every offloaded product goes this way, those of rank 0 too. LIN-4: every output equals
@@ -70,7 +58,11 @@ public:
     bool alive() const { return session_.alive(); }
     /// Masks that are ready.
     masks::StockLevel stock() const { return session_.stock(); }
-    HybridStatistics statistics() const;
+    /// What has been done so far, of MODEL-6. charlie_seconds: processor time of the calling thread
+    /// in apply(), but for taking masks, where those that are not ready are made or waited for, and
+    /// for what the transports do, where a David in this process multiplies. david_seconds is 0: he
+    /// counts himself. Multiplications are counted by the formulas above.
+    RunStatistics statistics() const;
 
     protocol::CharlieSession& session() { return session_; }
 
@@ -85,8 +77,9 @@ private:
     void write(base::GroupId id, std::size_t member, const std::int64_t* y, std::size_t column,
                float* output);
     base::MatrixView<const std::int64_t> low_rank_inner(base::GroupId id);
-    void finish(base::GroupId id, base::MatrixView<const std::int64_t> z,
-                std::span<const base::MatrixView<float>> outputs, std::size_t first_column);
+    void receive_and_scale(base::GroupId id, base::MatrixView<const std::int64_t> z,
+                           std::span<const base::MatrixView<float>> outputs,
+                           std::size_t first_column);
 
     const base::parameters::ParameterSet& set_;
     const std::vector<artifact::CharlieGroup>& groups_;  // of the session

@@ -132,7 +132,7 @@ struct LatticeStock::State {
     bool stopped = false;
     std::exception_ptr failure;  // of the background thread
     bool idle = false;
-    LatticeStatistics statistics;
+    SupplyStatistics statistics;
 
     std::thread thread;
 };
@@ -329,7 +329,7 @@ void LatticeStock::State::carry_out(BlockMaker& maker, Tasks tasks,
         const double end = maker.seconds();
         lock.lock();
         statistics.seconds += end - start;
-        statistics.blocks += own.size();
+        statistics.made += degree * own.size();
         for (NewBlock& block : own) append(block, queues[group].ready);
         queues[group].under_way = false;
         block_made.notify_all();
@@ -391,7 +391,7 @@ void LatticeStock::State::make_late(std::unique_lock<std::mutex>& lock, GroupId 
     makers.push_back(std::move(maker));
     statistics.seconds += spent;
     statistics.late_seconds += spent;
-    statistics.blocks += blocks.size();
+    statistics.made += degree * blocks.size();
     if (whole > 0) {
         for (NewBlock& block : blocks) append(block, out);
         return;
@@ -550,7 +550,7 @@ StockLevel LatticeStock::stock() const {
     return state_->served.empty() ? StockLevel{} : level;
 }
 
-LatticeStatistics LatticeStock::statistics() const {
+SupplyStatistics LatticeStock::statistics() const {
     if (state_->source.keys().forked()) return {};
     const std::lock_guard lock(state_->mutex);
     return state_->statistics;

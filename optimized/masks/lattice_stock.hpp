@@ -11,7 +11,7 @@
 #include "optimized/base/parameters.hpp"
 #include "optimized/base/product_shape.hpp"
 #include "optimized/masks/key_stream.hpp"
-#include "optimized/masks/mask.hpp"
+#include "optimized/masks/mask_supply.hpp"
 #include "optimized/masks/public_matrix.hpp"
 #include "optimized/masks/stock_level.hpp"
 #include "slip/trace.hpp"
@@ -45,17 +45,6 @@ struct LatticeOptions {
     bool ahead = true;
     KeyStream::Options keys;
     std::shared_ptr<Trace> trace = {};  // none: nothing is recorded
-};
-
-/// What a stock has done so far.
-struct LatticeStatistics {
-    std::uint64_t blocks = 0;      // made, each of N masks
-    std::uint64_t used = 0;        // masks handed out
-    std::uint64_t waited_for = 0;  // of these, not ready when their message asked for them
-    double seconds = 0;            // processor time of all blocks, of all threads that made them
-    double late_seconds = 0;       // of these, of blocks that a message made for itself
-    double wait_seconds = 0;  // wall time of messages until all of their masks were there: their
-                              // own blocks' making, and waiting for blocks under way
 };
 
 /// Blocks of lattice masks, made in the background and handed out mask by mask. A block belongs to
@@ -101,7 +90,7 @@ public:
     void require_hint(base::GroupId group) const;
 
     StockLevel stock() const;
-    LatticeStatistics statistics() const;
+    SupplyStatistics statistics() const;
     /// Bytes of all masks that exist: ready, handed out, and their spare memory.
     std::size_t memory() const;
 

@@ -54,21 +54,15 @@ public:
     }
     /// Counts of all sessions since this one began, which are this one's if it is alone.
     SupplyStatistics statistics() const override {
-        const LatticeStatistics now = stock_.statistics();
-        SupplyStatistics sum = uniform_ ? uniform_->statistics() : SupplyStatistics{};
-        sum.made += degree * (now.blocks - before_.blocks);
-        sum.used += now.used - before_.used;
-        sum.waited_for += now.waited_for - before_.waited_for;
-        sum.seconds += now.seconds - before_.seconds;
-        sum.late_seconds += now.late_seconds - before_.late_seconds;
-        sum.wait_seconds += now.wait_seconds - before_.wait_seconds;
+        SupplyStatistics sum = stock_.statistics().since(before_);
+        if (uniform_) sum.add(uniform_->statistics());
         return sum;
     }
 
 private:
     LatticeStock& stock_;
     std::unique_ptr<CancellationPool> uniform_;
-    LatticeStatistics before_;
+    SupplyStatistics before_;
     bool destroyed_ = false;
 };
 

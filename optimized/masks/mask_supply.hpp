@@ -34,8 +34,26 @@ struct SupplyStatistics {
     std::uint64_t used = 0;        // handed out
     std::uint64_t waited_for = 0;  // of these, not ready when take() was called
     double seconds = 0;
-    double late_seconds = 0;  // of these, spent in take()
-    double wait_seconds = 0;  // wall time of take() where not all were ready
+    double late_seconds = 0;  // of these, of masks that a message made for itself
+    double wait_seconds = 0;  // wall time until messages had masks that were not ready
+
+    void add(const SupplyStatistics& other) {
+        made += other.made;
+        used += other.used;
+        waited_for += other.waited_for;
+        seconds += other.seconds;
+        late_seconds += other.late_seconds;
+        wait_seconds += other.wait_seconds;
+    }
+    /// What has been added since `before`.
+    SupplyStatistics since(const SupplyStatistics& before) const {
+        return {made - before.made,
+                used - before.used,
+                waited_for - before.waited_for,
+                seconds - before.seconds,
+                late_seconds - before.late_seconds,
+                wait_seconds - before.wait_seconds};
+    }
 };
 
 /// Masks with cancellations, each handed out once and for one column (MASK-5). One thread uses it.

@@ -56,7 +56,7 @@ public:
     void close();
     void wait_until_ready(std::size_t masks_per_group);
     bool alive() const { return alive_; }
-    SessionStatistics statistics() const;
+    RunStatistics statistics() const;
     CharlieColumns& columns() { return columns_; }
     const CharlieColumns& columns() const { return columns_; }
 
@@ -94,7 +94,7 @@ private:
     const std::size_t shards_;
     std::vector<Peer> peers_;  // in the order of their groups
     const std::shared_ptr<Trace> trace_;
-    SessionStatistics statistics_;
+    RunStatistics statistics_;
 
     masks::KeyStream keys_;
     CharlieColumns columns_;  // after the keys, which its pool's thread uses
@@ -335,8 +335,9 @@ void CharlieSession::State::wait_until_ready(std::size_t masks_per_group) {
     run([&] { columns_.supply().wait_until_ready(masks_per_group); });
 }
 
-SessionStatistics CharlieSession::State::statistics() const {
-    SessionStatistics statistics = statistics_;
+RunStatistics CharlieSession::State::statistics() const {
+    RunStatistics statistics = statistics_;
+    statistics.charlie_seconds = columns_.clock().seconds();
     const masks::SupplyStatistics supplied = columns_.supplied();
     statistics.offline_seconds = supplied.seconds;
     statistics.late_seconds = supplied.late_seconds;
@@ -375,7 +376,7 @@ bool CharlieSession::alive() const { return state_->alive(); }
 
 masks::StockLevel CharlieSession::stock() const { return state_->columns().stock(); }
 
-SessionStatistics CharlieSession::statistics() const { return state_->statistics(); }
+RunStatistics CharlieSession::statistics() const { return state_->statistics(); }
 
 base::WorkClock& CharlieSession::clock() { return state_->columns().clock(); }
 

@@ -19,29 +19,11 @@
 #include "optimized/protocol/integrity.hpp"
 #include "optimized/protocol/lattice_masks.hpp"
 #include "optimized/protocol/wrong_peers.hpp"
-#include "slip/durations.hpp"
+#include "slip/run_statistics.hpp"
 #include "slip/trace.hpp"
 #include "slip/transport.hpp"
 
 namespace slip::protocol {
-
-/// What a session has done so far; counts, never contents.
-struct SessionStatistics {
-    std::uint64_t rounds = 0;
-    std::uint64_t columns = 0;
-    std::uint64_t bytes_up = 0;
-    std::uint64_t bytes_down = 0;
-    std::uint64_t checks = 0;  // messages accepted by INTEG-3
-    /// From the last byte sent to the last byte received; the sum is what Charlie waited.
-    Durations round_times;
-    double offline_seconds = 0;    // processor time of all threads, for masks with cancellations
-    double late_seconds = 0;       // of these, spent in send() because no mask was ready
-    double mask_wait_seconds = 0;  // wall time that send() took to get masks that were not ready
-    std::uint64_t offline_multiplications = 0;  // for the masks that were used
-    std::uint64_t masks_made = 0;
-    std::uint64_t masks_used = 0;
-    std::uint64_t masks_waited_for = 0;  // of these, not ready when send() was called
-};
 
 struct SessionOptions {
     masks::PoolOptions pool;
@@ -108,7 +90,9 @@ public:
     bool alive() const;
     /// See MaskSupply::stock().
     masks::StockLevel stock() const;
-    SessionStatistics statistics() const;
+    /// What the session has done so far; charlie_seconds are those of clock(). Its user counts
+    /// Charlie's and David's online multiplications, and David his seconds: they are 0 here.
+    RunStatistics statistics() const;
     /// Of Charlie's online work, for whoever calls send() and receive(): it stands while they wait
     /// for masks, and in what the transports do, where a David in this process multiplies.
     base::WorkClock& clock();

@@ -27,7 +27,7 @@ CharlieColumns::CharlieColumns(const kernels::OffloadedWeights& weights,
                                const IntegrityCheck& check, masks::KeyStream& keys,
                                const LatticeMasks& lattice)
     : weights_(weights), check_(check), keys_(keys), lattice_(lattice), session_(unique_number()) {
-    if (lattice.secrets != nullptr) room_.emplace(lattice.secrets->room());
+    if (lattice.secrets != nullptr) workspace_.emplace(lattice.secrets->workspace());
     require((lattice.stock == nullptr) == (lattice.check == nullptr),
             "CharlieSession: lattice masks need the check of products");
     const bool has_weights = !weights.empty();
@@ -145,7 +145,7 @@ void CharlieColumns::unmask_column(base::GroupId group, std::span<const std::uin
                                    std::span<const std::uint8_t> cancellation,
                                    std::span<std::int64_t> product) {
     if (lattice_.secrets != nullptr) {
-        return lattice_.secrets->products(group, reply, cancellation, *room_, product);
+        return lattice_.secrets->products(group, reply, cancellation, *workspace_, product);
     }
     kernels::active().unmask(reply.data(), cancellation.data(), product.size(), planes(),
                              product.data());

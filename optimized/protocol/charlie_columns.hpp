@@ -86,8 +86,8 @@ private:
     std::uint64_t supply_multiplications_ = 0;  // for the masks taken from it
     std::vector<masks::Mask> masks_;
     base::WorkClock clock_;
-    Exchange spare_;                                    // the memory of the last message
-    std::optional<secrets::WeightSecrets::Room> room_;  // of the hidden split
+    Exchange spare_;                                              // the memory of the last message
+    std::optional<secrets::WeightSecrets::Workspace> workspace_;  // of the hidden split
 };
 
 }  // namespace slip::protocol

@@ -78,7 +78,7 @@ WeightSecrets::WeightSecrets(const ParameterSet& set,
     }
 }
 
-WeightSecrets::Room WeightSecrets::room() const {
+WeightSecrets::Workspace WeightSecrets::workspace() const {
     std::size_t rows = set_.public_rows();
     for (const ProductShape& shape : shapes_) rows = std::max(rows, shape.rows);
     using Bytes = base::SecretBuffer<std::uint8_t>;
@@ -87,7 +87,7 @@ WeightSecrets::Room WeightSecrets::room() const {
 }
 
 void WeightSecrets::products(base::GroupId group, std::span<const std::uint8_t> reply,
-                             std::span<const std::uint8_t> cancellation, Room& room,
+                             std::span<const std::uint8_t> cancellation, Workspace& workspace,
                              std::span<std::int64_t> products) const {
     const ProductShape& shape = shapes_.at(group);
     const std::size_t planes = set_.planes, m = shape.rows, ell = set_.public_rows();
@@ -95,12 +95,13 @@ void WeightSecrets::products(base::GroupId group, std::span<const std::uint8_t> 
                 products.size() == m,
             "WeightSecrets: the sizes of a reply");
     const kernels::Backend& kernels = kernels::active();
-    copy_entries(reply, planes, m, ell, room.reply.data());  // y_U
-    kernels.unmask(room.reply.data(), room.zeros.data(), ell, planes, room.lifted.data());
-    const auto removed = room.removed.span().first(planes * m);
-    secrets_[group].multiply(room.lifted.span(), planes, room.workspace, removed);
-    subtract_both(reply, planes, removed, cancellation, room.reply.data());
-    kernels.unmask(room.reply.data(), room.zeros.data(), m, planes, products.data());
+    copy_entries(reply, planes, m, ell, workspace.reply.data());  // y_U
+    kernels.unmask(workspace.reply.data(), workspace.zeros.data(), ell, planes,
+                   workspace.lifted.data());
+    const auto removed = workspace.removed.span().first(planes * m);
+    secrets_[group].multiply(workspace.lifted.span(), planes, workspace.product, removed);
+    subtract_both(reply, planes, removed, cancellation, workspace.reply.data());
+    kernels.unmask(workspace.reply.data(), workspace.zeros.data(), m, planes, products.data());
     masks::decode_products(base::hidden_width(shape.n), products);
 }
 

@@ -38,8 +38,8 @@ private:
 class WeightSecrets {
 public:
     /// What a reply becomes on its way; of one session. Wiped at the end.
-    struct Room {
-        masks::SmallMatrix::Workspace workspace;
+    struct Workspace {
+        masks::SmallMatrix::Workspace product;
         base::SecretBuffer<std::uint8_t> zeros, reply, removed;
         base::SecretBuffer<std::int64_t> lifted;
     };
@@ -49,12 +49,12 @@ public:
                   std::span<const std::span<const std::uint8_t>> keys,
                   std::span<const base::ProductShape> shapes);
 
-    Room room() const;
+    Workspace workspace() const;
 
     /// HIDE-4, HIDE-5: W' q, from a column of an accepted reply, M + ell residues, and its
     /// cancellation, M residues. Throws InternalError for other sizes.
     void products(base::GroupId group, std::span<const std::uint8_t> reply,
-                  std::span<const std::uint8_t> cancellation, Room& room,
+                  std::span<const std::uint8_t> cancellation, Workspace& workspace,
                   std::span<std::int64_t> products) const;
 
     /// MODEL-6: multiplications for one column of a reply of a group of `rows` rows.

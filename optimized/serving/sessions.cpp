@@ -6,15 +6,17 @@ namespace slip::serving {
 namespace {
 
 RunStatistics sum(RunStatistics a, const RunStatistics& b) {
-    static_assert(sizeof(RunStatistics) == 14 * sizeof(std::uint64_t) + sizeof(Durations),
+    static_assert(sizeof(RunStatistics) == 16 * sizeof(std::uint64_t) + sizeof(Durations),
                   "every field is added");
     a.rounds += b.rounds;
+    a.columns += b.columns;
     a.bytes_up += b.bytes_up;
     a.bytes_down += b.bytes_down;
     a.checks += b.checks;
     a.charlie_seconds += b.charlie_seconds;
     a.david_seconds += b.david_seconds;
     a.offline_seconds += b.offline_seconds;
+    a.late_seconds += b.late_seconds;
     a.charlie_multiplications += b.charlie_multiplications;
     a.david_multiplications += b.david_multiplications;
     a.offline_multiplications += b.offline_multiplications;

@@ -115,7 +115,7 @@ void add_protocol(Metrics& metrics, const SchedulerStatistics& now) {
     metrics.sample(label("direction", "down"), std::to_string(run.bytes_down));
     metrics.seconds("charlie_seconds_total", run.charlie_seconds,
                     "Processor time of Charlie's own online work.");
-    metrics.seconds("david_seconds_total", run.david_seconds, "Waiting for a David.");
+    metrics.seconds("david_seconds_total", run.round_times.seconds, "Waiting for a David.");
     metrics.family("multiplications_total", "counter", "Online, by who did them.");
     metrics.sample(label("party", "charlie"), std::to_string(run.charlie_multiplications));
     metrics.sample(label("party", "david"), std::to_string(run.david_multiplications));

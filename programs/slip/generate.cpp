@@ -191,6 +191,7 @@ void print_json(const LanguageModel& model, const std::string& engine,
               {"checks", run.checks},
               {"charlie_seconds", run.charlie_seconds},
               {"david_seconds", run.david_seconds},
+              {"round_seconds", run.round_times.seconds},
               {"offline_seconds", run.offline_seconds},
               {"charlie_multiplications", run.charlie_multiplications},
               {"david_multiplications", run.david_multiplications},
@@ -291,8 +292,8 @@ int generate(const Arguments& arguments) {
                         "    [--max-tokens N]",
                     "Generates text on the trusted machine (Charlie). The JSON's seconds and "
                     "multiplications are Charlie's online "
-                    "work, David's, and the offline work for masks; with a remote David, "
-                    "david_seconds is what Charlie waited for him.");
+                    "work, David's, and the offline work for masks; david_seconds are 0 of a "
+                    "remote David, and round_seconds what Charlie waited for replies.");
     options.example(
         "slip generate --artifact split --david 127.0.0.1:7401 --tls tls/charlie \\\n"
         "                --prompt \"Once upon a time\"");

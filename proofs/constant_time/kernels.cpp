@@ -185,10 +185,10 @@ void run_hidden_split() {
     const std::vector<std::span<const std::uint8_t>> keys{known};
     const std::vector<base::ProductShape> shapes{{.rows = rows, .n = columns}};
     const secrets::WeightSecrets weights(set, keys, shapes);
-    auto room = weights.room();
+    auto workspace = weights.workspace();
     std::vector<std::int64_t> products(rows);
     weights.products({}, secrets<std::uint8_t>(set.planes * (rows + set.public_rows()), 7),
-                     secrets<std::uint8_t>(set.planes * rows, 7), room, products);
+                     secrets<std::uint8_t>(set.planes * rows, 7), workspace, products);
 
     splitting::HiddenModel model{.n = columns, .entries = {}, .row_scale = {}};
     const std::vector<float> matrix(rows * columns, 0.5f);

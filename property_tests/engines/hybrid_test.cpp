@@ -142,7 +142,7 @@ TEST(Model, ATTN_1_LIN_4_hybrid_equals_unsplit_in_the_papers_order) {
         for (const GroupShape& group : graph::groups_of(model.config)) {
             columns += group.columns_per_token * ids.size();
         }
-        EXPECT_EQ(hybrid.engine.statistics().session.columns, columns);
+        EXPECT_EQ(hybrid.engine.statistics().columns, columns);
     }
 }
 
@@ -350,7 +350,7 @@ TEST(Model, INTEG_5_no_output_is_written_from_a_rejected_reply) {
         EXPECT_EQ(output, std::vector<float>(output.size(), 7.0F));
     }
     EXPECT_FALSE(hybrid.engine.alive());
-    EXPECT_EQ(hybrid.engine.statistics().session.checks, 0U);
+    EXPECT_EQ(hybrid.engine.statistics().checks, 0U);
     EXPECT_THROW(hybrid.engine.apply(0, {input.data(), 1, group.n}, views), ProtocolError);
 }
 

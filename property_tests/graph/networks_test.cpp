@@ -119,8 +119,8 @@ TEST(Networks, CNN_5_CNN_6_LIN_4_hybrid_equals_unsplit_and_the_reference) {
         std::fill_n(images.begin() + 60, 60, 0.0F);
         const MatrixView<const float> view(images.data(), 5, 60);
         EXPECT_EQ(graph.forward(hybrid, view), graph.forward(unsplit, view));
-        EXPECT_EQ(hybrid.statistics().session.rounds, 3U);
-        EXPECT_EQ(hybrid.statistics().session.columns, 15U);
+        EXPECT_EQ(hybrid.statistics().rounds, 3U);
+        EXPECT_EQ(hybrid.statistics().columns, 15U);
 
         const CharlieGroup& first = charlie.groups()[0];
         std::vector<float> expected;
@@ -161,7 +161,7 @@ TEST(Networks, MODEL_3_CNN_5_more_images_than_fit_a_message_are_cut_into_several
         return outputs;
     };
     EXPECT_TRUE(outputs_of(hybrid) == outputs_of(unsplit));
-    EXPECT_EQ(hybrid.statistics().session.rounds, 2U);
+    EXPECT_EQ(hybrid.statistics().rounds, 2U);
 }
 
 /// Keeps what it is given, and answers with zeros.

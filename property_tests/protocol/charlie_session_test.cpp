@@ -320,7 +320,7 @@ TEST(Charlie, statistics_count_rounds_columns_and_bytes) {
     connection.charlie.wait_until_ready(8);
     round(connection.charlie, 0, some_columns(model, 2), 5);
     round(connection.charlie, 0, some_columns(model, 3), 5);
-    const SessionStatistics statistics = connection.charlie.statistics();
+    const RunStatistics statistics = connection.charlie.statistics();
     EXPECT_EQ(statistics.rounds, 2U);
     EXPECT_EQ(statistics.checks, 2U);
     EXPECT_EQ(statistics.columns, 5U);

@@ -90,7 +90,7 @@ TEST(Costs, MODEL_6_the_seconds_of_a_block_are_those_of_all_threads_that_make_it
         options.ahead = ahead;
         options.threads = 2;
         const double before = process_seconds();
-        LatticeStatistics found;
+        SupplyStatistics found;
         {
             LatticeStock stock(lattice_set, public_seed(), opened_after(model, busy), options);
             std::vector<Mask> masks;
@@ -123,7 +123,7 @@ TEST(Costs, MODEL_6_neither_masks_made_late_nor_transports_are_charlies_online_w
     }
     const double spent = base::thread_seconds() - before;
 
-    const SessionStatistics statistics = charlie.statistics();
+    const RunStatistics statistics = charlie.statistics();
     EXPECT_GE(burnt, burnt_at_once);
     EXPECT_GE(transport.burnt, 4 * burnt_at_once);
     EXPECT_GT(charlie.clock().seconds(), 0);
@@ -158,7 +158,7 @@ TEST(Costs, MODEL_6_waiting_for_a_block_under_way_is_counted_apart) {
     }
     const double spent = base::thread_seconds() - before;
 
-    const SessionStatistics statistics = connection.charlie.statistics();
+    const RunStatistics statistics = connection.charlie.statistics();
     EXPECT_LE(connection.charlie.clock().seconds(), spent);
     EXPECT_GE(statistics.mask_wait_seconds, std::chrono::duration<double>(held).count());
     EXPECT_EQ(statistics.masks_waited_for, 1U);

@@ -590,13 +590,13 @@ TEST(Session, INTEG_5_nothing_of_a_rejected_reply_is_stored_counted_or_sent) {
     RecordingTransport transport(david);
     Charlie charlie(model, transport, small_pool());
     round(charlie, 0, columns, 9);
-    const SessionStatistics before = charlie.statistics();
+    const RunStatistics before = charlie.statistics();
 
     Products products(18, 12345);
     charlie.send(0, columns.view());
     EXPECT_THROW(charlie.receive({products.data(), 2, 9}), IntegrityError);
     EXPECT_EQ(products, Products(18, 12345));
-    const SessionStatistics after = charlie.statistics();
+    const RunStatistics after = charlie.statistics();
     EXPECT_EQ(after.rounds, before.rounds);
     EXPECT_EQ(after.columns, before.columns);
     EXPECT_EQ(after.checks, before.checks);

@@ -180,9 +180,9 @@ TEST(LatticeStock, MASK_8_products_are_exact_whatever_the_number_of_columns) {
                       exact_products(w, q));
         }
     }
-    const LatticeStatistics statistics = stock->statistics();
+    const SupplyStatistics statistics = stock->statistics();
     EXPECT_EQ(statistics.used, 3U * (1 + 3 + 255 + 256 + 257 + 700 + 2));
-    EXPECT_GE(statistics.blocks * block, statistics.used);
+    EXPECT_GE(statistics.made, statistics.used);
 }
 
 TEST(LatticeStock, MASK_9_sessions_share_blocks_and_no_index_is_used_twice) {
@@ -293,11 +293,11 @@ TEST(LatticeStock, MASK_9_without_a_thread_whoever_waits_fills_the_stock) {
     const auto stock = model.stock(options);
     stock->wait_until_ready(100);
     EXPECT_GE(stock->stock().ready, 100U);
-    const std::uint64_t blocks = stock->statistics().blocks;
+    const std::uint64_t made = stock->statistics().made;
     std::vector<Mask> masks;
     for (const GroupId group : {0U, 1U, 2U}) stock->take(group, 100, masks);
     EXPECT_EQ(stock->statistics().waited_for, 0U);
-    EXPECT_EQ(stock->statistics().blocks, blocks);
+    EXPECT_EQ(stock->statistics().made, made);
 }
 
 /// Columns of the first group, within the norm of activations: enough for a damaged entry to meet
