@@ -219,7 +219,8 @@ class SmallModel(SystemTest):
         keys = ["ids", "prompt_ids", "text", "engine", "tokens_per_second", "rounds", "bytes_up",
                 "bytes_down", "checks", "charlie_seconds", "david_seconds", "round_seconds",
                 "offline_seconds", "charlie_multiplications", "david_multiplications",
-                "offline_multiplications", "masks_made", "masks_used", "masks_waited_for", "mask_wait_seconds", "kernels"]
+                "offline_multiplications", "masks_made", "masks_used", "masks_waited_for",
+                "mask_wait_seconds", "kernels"]
         tail = ["--ids", "1,5", "--max-tokens", "3", "--json", "--ready", "4"]
         hybrid = json.loads(self.slip("generate", *self.hybrid, *tail).stdout)
         self.assertEqual(list(hybrid), keys)
