@@ -99,6 +99,23 @@ class CharlieOptions(Options):
                 ("note", REPORT), ("note_context", c_void_p), ("seal", c_char_p)]
 
 
+class RunStatistics(Options):
+    """What the runs of a model have cost since it was opened; what does not apply is 0. rounds: messages to
+    David, with `columns` in all, bytes_up and bytes_down. checks: replies that passed the integrity check.
+    charlie_seconds: processor time of Charlie's online work. round_seconds: that he waited for replies.
+    david_seconds: of the products of a David in this process. offline_seconds: processor time for masks, of
+    which late_seconds for masks that a message made for itself. mask_wait_seconds: until messages had masks
+    that were not ready. *_multiplications: Charlie's and David's online ones, and Charlie's for the masks that
+    were used. masks_made, masks_used, masks_waited_for: of all sessions of the model."""
+    _fields_ = [("size", c_size_t), ("rounds", c_uint64), ("columns", c_uint64), ("bytes_up", c_uint64),
+                ("bytes_down", c_uint64), ("checks", c_uint64), ("charlie_seconds", c_double),
+                ("round_seconds", c_double), ("david_seconds", c_double), ("offline_seconds", c_double),
+                ("late_seconds", c_double), ("mask_wait_seconds", c_double),
+                ("charlie_multiplications", c_uint64), ("david_multiplications", c_uint64),
+                ("offline_multiplications", c_uint64), ("masks_made", c_uint64), ("masks_used", c_uint64),
+                ("masks_waited_for", c_uint64)]
+
+
 class TokenBias(ctypes.Structure):
     """What is added to the logit of one token: its id, and the bias."""
     _fields_ = [("id", c_int32), ("bias", c_double)]
@@ -171,8 +188,8 @@ ON_PROGRESS = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(SplitProgress))
 class SplitOptions(Options):
     """What split() does. set: "hidden", "paper-lattice" or "paper"; by default hidden, and paper-lattice
     with a plan or a rank. plan: path of a plan's JSON file. rank: without a plan, K for every linear layer of
-    the blocks; 0 is no plan. threads: 0 is one. paper_attention: 1 for the order of the paper's figure.
-    accept_grid: 1 also splits matrices on a coarse grid. audit: folder to make for the owner's copy of a
+    the blocks; 0 is no plan. threads: 0 is all of the machine's. paper_attention: 1 for the order of the
+    paper's figure. accept_grid: 1 also splits matrices on a coarse grid. audit: folder to make for the owner's copy of a
     hidden split's integer model. seal: path of a key of 32 random bytes that encrypts Charlie's hints.
     shards: Davids among whom David's half is divided; 0 is one. split() sets the callbacks."""
     _fields_ = [("size", c_size_t), ("set", c_char_p), ("plan", c_char_p), ("rank", c_size_t),
@@ -197,6 +214,7 @@ FUNCTIONS = {
     "open_charlie_fd": [c_char_p, c_int, c_int, _P, *_BOTH],
     "open_charlie_in_process": [c_char_p, _P, *_BOTH],
     "free_language_model": [_P], "free_image_classifier": [_P],
+    "language_statistics": [_P, _P], "image_statistics": [_P, _P],
     "vocabulary_size": [_P, _P], "max_positions": [_P, _P],
     "encode_prompt": [_P, c_char_p, c_size_t, _P, c_size_t, _P],
     "encode": [_P, c_char_p, c_size_t, _P, c_size_t, _P],
@@ -383,6 +401,14 @@ class _Model(_Object):
         places = (byref(handle), None) if cls._kind == "language" else (None, byref(handle))
         _call(f"open_{name}", *arguments, *places)
         return cls(handle, kept)
+
+    def statistics(self):
+        """The RunStatistics of this model. Raises Busy while another call computes with it, and for a model
+        that runs in a scheduler."""
+        statistics = RunStatistics()
+        _call(f"{'language' if self._kind == 'language' else 'image'}_statistics", self._handle,
+              byref(statistics))
+        return statistics
 
     @classmethod
     def checkpoint(cls, path):

@@ -55,25 +55,28 @@ struct CharlieOptions {
 /// sent a wrong reply in this process, and ProtocolError if it is not David who answers. One
 /// transport is one attempt: busy_limit has no effect.
 template <class Kind = Model>
-SLIP_API Kind open_charlie(const std::filesystem::path& artifact, std::unique_ptr<Transport> david,
-                           const CharlieOptions& options = {});
+[[nodiscard]] SLIP_API Kind open_charlie(const std::filesystem::path& artifact,
+                                         std::unique_ptr<Transport> david,
+                                         const CharlieOptions& options = {});
 
 /// The same over the connection that `connect` makes, which may throw what it likes.
 template <class Kind = Model>
-SLIP_API Kind open_charlie(const std::filesystem::path& artifact, const Connect& connect,
-                           const CharlieOptions& options = {});
+[[nodiscard]] SLIP_API Kind open_charlie(const std::filesystem::path& artifact,
+                                         const Connect& connect,
+                                         const CharlieOptions& options = {});
 
 /// The same for a split in shards (SplitOptions::shards, MODEL-22): shards[i] leads to the David
 /// who has david-i. BadInput for another number of them than the split has.
 template <class Kind = Model>
-SLIP_API Kind open_charlie(const std::filesystem::path& artifact,
-                           const std::vector<Connect>& shards, const CharlieOptions& options = {});
+[[nodiscard]] SLIP_API Kind open_charlie(const std::filesystem::path& artifact,
+                                         const std::vector<Connect>& shards,
+                                         const CharlieOptions& options = {});
 
 /// The same with a David inside the model: the protocol in one process and one thread, to measure
 /// and to test. It protects nothing.
 template <class Kind = Model>
-SLIP_API Kind open_charlie_in_process(const std::filesystem::path& artifact,
-                                      const CharlieOptions& options = {});
+[[nodiscard]] SLIP_API Kind open_charlie_in_process(const std::filesystem::path& artifact,
+                                                    const CharlieOptions& options = {});
 
 /// Whether the system has refused in this process to lock keys, masks or the check's secret in
 /// memory, so that they may be written to swap (THREAT-3). It refuses beyond RLIMIT_MEMLOCK.

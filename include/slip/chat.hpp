@@ -34,7 +34,7 @@ public:
     explicit ChatFormat(const LanguageModel& model, const std::string& name = {});
 
     /// "chatml", "gemma", "llama2", "llama3", "mistral", "phi3".
-    static std::vector<std::string> names();
+    [[nodiscard]] static std::vector<std::string> names();
     /// One of names().
     const std::string& name() const { return name_; }
 
@@ -47,8 +47,8 @@ public:
     /// `tools` (SERVE-17); otherwise that is BadInput. Behind an assistant's calls come their
     /// results, one for each, and then others' messages or the end. Throws BadInput for arguments
     /// that are no JSON.
-    std::vector<TokenId> encode(std::span<const ChatMessage> messages,
-                                std::span<const Tool> tools = {}) const;
+    [[nodiscard]] std::vector<TokenId> encode(std::span<const ChatMessage> messages,
+                                              std::span<const Tool> tools = {}) const;
     /// How the model writes calls, if the template of its files has them.
     const std::optional<CallSyntax>& call_syntax() const { return syntax_; }
     /// The token that ends an answer.

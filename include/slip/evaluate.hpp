@@ -33,16 +33,16 @@ struct PerplexityResult {
 /// `stride` ids, the last of its `length` successors. `progress` sees the tokens done. Throws
 /// BadInput, naming the windows, unless they are as above; if there are no ids; if the model has
 /// neither BOS nor EOS; and what LanguageModel::forward() throws.
-PerplexityResult perplexity(LanguageModel& model, std::span<const TokenId> ids,
-                            const Windows& windows,
-                            const std::function<void(std::uint64_t done)>& progress = {});
+[[nodiscard]] PerplexityResult perplexity(
+    LanguageModel& model, std::span<const TokenId> ids, const Windows& windows,
+    const std::function<void(std::uint64_t done)>& progress = {});
 
 /// The log-likelihood, in nats, of each ending after `context`. Context and ending are tokenised
 /// together, with a blank between them; what goes beyond as many tokens as the context alone has is
 /// scored. Of a text that does not fit the model's context the end counts. Throws BadInput if there
 /// is no ending, if one adds no token to the context, if more is scored than fits, and as
 /// perplexity() and LanguageModel::encode().
-std::vector<double> log_likelihoods(LanguageModel& model, std::string_view context,
-                                    std::span<const std::string> endings);
+[[nodiscard]] std::vector<double> log_likelihoods(LanguageModel& model, std::string_view context,
+                                                  std::span<const std::string> endings);
 
 }  // namespace slip

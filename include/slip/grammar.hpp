@@ -28,18 +28,18 @@ public:
     /// The texts that rule `root` of a grammar in llama.cpp's notation derives. Throws BadInput,
     /// saying where, if it is malformed, is left-recursive, has a rule that derives no text, or is
     /// too large.
-    static Grammar from_gbnf(std::string_view text);
+    [[nodiscard]] static Grammar from_gbnf(std::string_view text);
     /// Texts in JSON that the schema, a JSON text, accepts; not every one: objects have their
     /// properties in its order, white space is little. Throws BadInput for a keyword that is not
     /// supported, naming it.
-    static Grammar from_json_schema(std::string_view schema);
+    [[nodiscard]] static Grammar from_json_schema(std::string_view schema);
     /// JSON objects.
-    static Grammar json_objects();
+    [[nodiscard]] static Grammar json_objects();
     /// Answers of a model that writes calls so, and may call `tools`, or any function if there are
     /// none (SERVE-17): once, or if `several` and its syntax has that, also several times in a row.
     /// Throws as from_json_schema().
-    static Grammar of_answers(const CallSyntax& syntax, std::span<const Tool> tools,
-                              Calling calling, bool several);
+    [[nodiscard]] static Grammar of_answers(const CallSyntax& syntax, std::span<const Tool> tools,
+                                            Calling calling, bool several);
 
     Grammar(const Grammar&);                 ///< shares
     Grammar& operator=(const Grammar&);      ///< shares
@@ -50,7 +50,7 @@ public:
     /// What it was made from, preceded by its kind.
     const std::string& source() const;
     /// Whether `text` is one of the texts.
-    bool accepts(std::string_view text) const;
+    [[nodiscard]] bool accepts(std::string_view text) const;
 
     struct SLIP_HIDDEN State;
     /// For who masks tokens.

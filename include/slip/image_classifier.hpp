@@ -33,25 +33,25 @@ public:
     ~ImageClassifier();
 
     /// What images must look like.
-    ImageShape image_shape() const;
+    [[nodiscard]] ImageShape image_shape() const;
     /// Elements of an image: height x width x channels, the channel fastest.
-    std::size_t image_size() const;
+    [[nodiscard]] std::size_t image_size() const;
     /// Logits of an image.
-    std::size_t class_count() const;
+    [[nodiscard]] std::size_t class_count() const;
     /// As many images as one call of classify() should get, at least 1: the activations and
     /// products of all of them stay within some ten megabytes.
-    std::size_t images_at_once() const;
+    [[nodiscard]] std::size_t images_at_once() const;
 
     /// The logits of `images`, which stand one after the other: as many rows of class_count(). All
     /// go through the network as one batch. Throws BadInput unless the images are whole and at
     /// least one.
-    std::vector<float> classify(std::span<const float> images);
+    [[nodiscard]] std::vector<float> classify(std::span<const float> images);
 
     /// As LanguageModel::wait_for_masks().
     void wait_for_masks(std::size_t masks_per_group);
 
     /// Since it was opened.
-    RunStatistics statistics() const;
+    [[nodiscard]] RunStatistics statistics() const;
 
 private:
     friend class Access;

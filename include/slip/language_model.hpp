@@ -66,25 +66,26 @@ public:
     ~LanguageModel();
 
     /// Ids are 0 to vocabulary_size() - 1.
-    std::size_t vocabulary_size() const;
+    [[nodiscard]] std::size_t vocabulary_size() const;
     /// The longest sequence, in tokens.
-    std::size_t max_positions() const;
+    [[nodiscard]] std::size_t max_positions() const;
 
     /// Whether the model came with a tokenizer. Without one it takes and gives token ids only, and
     /// the next five functions throw BadInput, naming the folder that lacks it.
-    bool has_tokenizer() const;
+    [[nodiscard]] bool has_tokenizer() const;
     /// The ids of `text`, without BOS and EOS.
-    std::vector<TokenId> encode(std::string_view text) const;
+    [[nodiscard]] std::vector<TokenId> encode(std::string_view text) const;
     /// The ids that a generation which continues `text` begins with: after BOS where the family
     /// has one before texts, or where there is nothing else to begin with.
-    std::vector<TokenId> encode_prompt(std::string_view text) const;
+    [[nodiscard]] std::vector<TokenId> encode_prompt(std::string_view text) const;
     /// Throws BadInput, naming the id, for one outside the vocabulary.
-    std::string decode(std::span<const TokenId> ids) const;
+    [[nodiscard]] std::string decode(std::span<const TokenId> ids) const;
     /// One token by itself; special and without text if the tokenizer does not know it. Throws as
     /// decode().
-    Token token(TokenId id) const;
+    [[nodiscard]] Token token(TokenId id) const;
     /// What `ids` add to the text of `prompt`: the two decoded together, so that no space is lost.
-    std::string continuation(std::span<const TokenId> prompt, std::span<const TokenId> ids) const;
+    [[nodiscard]] std::string continuation(std::span<const TokenId> prompt,
+                                           std::span<const TokenId> ids) const;
 
     /// Sees each new id and the logits (vocabulary_size() of them) that it was chosen from; returns
     /// whether to go on.
@@ -99,14 +100,14 @@ public:
                                   const OnToken& on_token = {});
     /// The logits of every position: ids.size() rows of vocabulary_size(). Throws BadInput for ids
     /// that generate() would refuse as a prompt.
-    std::vector<float> forward(std::span<const TokenId> ids);
+    [[nodiscard]] std::vector<float> forward(std::span<const TokenId> ids);
 
     /// Blocks until this many masks per group are ready, at most as many as are kept. Returns at
     /// once without a protocol.
     void wait_for_masks(std::size_t masks_per_group);
 
     /// Since it was opened. Not while another function computes.
-    RunStatistics statistics() const;
+    [[nodiscard]] RunStatistics statistics() const;
 
 private:
     friend class Access;

@@ -21,7 +21,7 @@ using Model = std::variant<LanguageModel, ImageClassifier>;
 /// naming the file, if it cannot be read or is of another kind:
 /// `auto model = open_checkpoint<LanguageModel>(folder);`
 template <class Kind = Model>
-SLIP_API Kind open_checkpoint(const std::filesystem::path& model);
+[[nodiscard]] SLIP_API Kind open_checkpoint(const std::filesystem::path& model);
 
 /// The integer model of the split `artifact` (OUT), without a protocol: an oracle for whoever
 /// carries sessions over something of their own. Charlie's output equals it, bit for bit (LIN-4).
@@ -29,7 +29,7 @@ SLIP_API Kind open_checkpoint(const std::filesystem::path& model);
 /// not show the integer model. Throws BadInput as open_checkpoint(), and where the folder is
 /// missing or is not needed.
 template <class Kind = Model>
-SLIP_API Kind open_unsplit(const std::filesystem::path& artifact,
-                           const std::filesystem::path& audit = {});
+[[nodiscard]] SLIP_API Kind open_unsplit(const std::filesystem::path& artifact,
+                                         const std::filesystem::path& audit = {});
 
 }  // namespace slip

@@ -24,6 +24,6 @@ struct PlanTriplet {
 using Plan = std::vector<PlanTriplet>;
 
 /// A JSON array of triplets. Throws BadInput, naming the file and the triplet.
-Plan read_plan(const std::filesystem::path& path);
+[[nodiscard]] Plan read_plan(const std::filesystem::path& path);
 
 }  // namespace slip

@@ -50,7 +50,7 @@ struct MeasureOptions {
     /// A text, without BOS. It is read once, and once more without each block, in windows as long
     /// as the model's context. With it the whole model is in memory, in float32.
     std::vector<TokenId> text = {};
-    std::size_t threads = 1;  ///< at least 1; they change no bit of the result
+    std::size_t threads = 0;  ///< 0: all of the machine's; they change no bit of the result
     /// Called by one thread at a time. What it throws ends the measuring and reaches the caller.
     std::function<void(const MeasureProgress&)> progress = {};
 };
@@ -59,24 +59,26 @@ struct MeasureOptions {
 /// the file and the tensor, for a checkpoint that cannot be split; naming the id, for a token
 /// outside the vocabulary; and for a text with a convolutional network, or with a language model
 /// that has neither BOS nor EOS.
-CheckpointMeasurements measure_checkpoint(const std::filesystem::path& model,
-                                          const MeasureOptions& options);
+[[nodiscard]] CheckpointMeasurements measure_checkpoint(const std::filesystem::path& model,
+                                                        const MeasureOptions& options);
 
 /// The plan with the least leakage for its work that leaves David at least the share `offload`, 0
 /// to 1, of the model's linear multiplications. Layers of rank 0 are not in it. These functions
 /// throw BadInput for a target outside its range, if the plan would keep nothing, and if no block
 /// has a bypass loss above 0.
-Plan plan_for_offload(const CheckpointMeasurements& measurements, double offload);
+[[nodiscard]] Plan plan_for_offload(const CheckpointMeasurements& measurements, double offload);
 /// The plan with the least work whose leakage is at most `leakage`, 0 to 1. Throws BadInput also if
 /// no plan has so little, naming the least.
-Plan plan_for_leakage(const CheckpointMeasurements& measurements, double leakage);
+[[nodiscard]] Plan plan_for_leakage(const CheckpointMeasurements& measurements, double leakage);
 /// The plan with the least leakage for its work, which is at most that of the uniform plan.
-Plan plan_for_uniform_work(const CheckpointMeasurements& measurements, std::size_t rank);
+[[nodiscard]] Plan plan_for_uniform_work(const CheckpointMeasurements& measurements,
+                                         std::size_t rank);
 
 /// Rank `rank` for every measured matrix, or its largest.
-Plan uniform_plan(const CheckpointMeasurements& measurements, std::size_t rank);
+[[nodiscard]] Plan uniform_plan(const CheckpointMeasurements& measurements, std::size_t rank);
 /// The least rank whose uniform plan has at least this work, or the largest that changes anything.
-std::size_t uniform_rank(const CheckpointMeasurements& measurements, std::uint64_t work);
+[[nodiscard]] std::size_t uniform_rank(const CheckpointMeasurements& measurements,
+                                       std::uint64_t work);
 
 /// What a plan costs and leaks, by DECO-12.
 struct PlanFigures {
@@ -89,6 +91,6 @@ struct PlanFigures {
 
 /// Throws BadInput for a triplet that names no measured matrix, or one twice. A rank of min(m, n)
 /// or more is cut as `slip split` cuts it.
-PlanFigures figures_of(const CheckpointMeasurements& measurements, const Plan& plan);
+[[nodiscard]] PlanFigures figures_of(const CheckpointMeasurements& measurements, const Plan& plan);
 
 }  // namespace slip

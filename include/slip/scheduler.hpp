@@ -171,7 +171,7 @@ public:
     void stop();
 
     /// What was done until now.
-    SchedulerStatistics statistics() const;
+    [[nodiscard]] SchedulerStatistics statistics() const;
 
 private:
     struct SLIP_HIDDEN State;

@@ -19,8 +19,8 @@ namespace SLIP_API slip {
 /// is given (INTEG-7). Throws BadInput for a name that is empty or longer than the system takes,
 /// and ProtocolError, naming the socket, if nobody listens there, if he does not take the memory
 /// before limits.timeout has passed, or if others could have put a socket of theirs in its place.
-std::unique_ptr<Transport> connect_shared_memory(const std::filesystem::path& socket,
-                                                 const TimeLimits& limits = {});
+[[nodiscard]] std::unique_ptr<Transport> connect_shared_memory(const std::filesystem::path& socket,
+                                                               const TimeLimits& limits = {});
 
 /// David's side: a TlsServer (tls.hpp) for the processes of this machine. Who may connect is this
 /// process's user, root, and `peer_user`. A failed session is reported and hurts no other.

@@ -126,6 +126,37 @@ SLIP_C_END slip_status slip_free_language_model(slip_language_model* model);
 /** Ends its session in order. */
 SLIP_C_END slip_status slip_free_image_classifier(slip_image_classifier* model);
 
+/** slip::RunStatistics: what the runs of a model have cost since it was opened. What does not apply
+ * is 0. The caller sets `size`; members that its compiler does not know are not written. */
+typedef struct slip_run_statistics {
+    size_t size;                      /**< sizeof(slip_run_statistics) */
+    uint64_t rounds;                  /**< messages to David, each with its reply */
+    uint64_t columns;                 /**< of these messages */
+    uint64_t bytes_up;                /**< to David */
+    uint64_t bytes_down;              /**< from David */
+    uint64_t checks;                  /**< replies that passed the integrity check */
+    double charlie_seconds;           /**< processor time of Charlie's online work */
+    double round_seconds;             /**< that Charlie waited for replies */
+    double david_seconds;             /**< of the products of a David in this process */
+    double offline_seconds;           /**< processor time for masks */
+    double late_seconds;              /**< of these, of masks that a message made for itself */
+    double mask_wait_seconds;         /**< until messages had masks that were not ready */
+    uint64_t charlie_multiplications; /**< online */
+    uint64_t david_multiplications;   /**< online */
+    uint64_t offline_multiplications; /**< Charlie's, for the masks that were used */
+    uint64_t masks_made;              /**< by all sessions of the model, since this one began */
+    uint64_t masks_used;              /**< likewise; one per column of a message */
+    uint64_t masks_waited_for;        /**< of these, not ready when their message needed them */
+} slip_run_statistics;
+
+/** slip::LanguageModel::statistics(). SLIP_BUSY while another call computes with the model, and in
+ * a scheduler. */
+SLIP_C_API slip_status slip_language_statistics(slip_language_model* model,
+                                                slip_run_statistics* statistics);
+/** slip::ImageClassifier::statistics(). SLIP_BUSY while another call computes with the model. */
+SLIP_C_API slip_status slip_image_statistics(slip_image_classifier* model,
+                                             slip_run_statistics* statistics);
+
 /** slip::LanguageModel::vocabulary_size(): ids are 0 to *count - 1. */
 SLIP_C_API slip_status slip_vocabulary_size(const slip_language_model* model, size_t* count);
 /** slip::LanguageModel::max_positions(): the longest sequence, in tokens. */
@@ -353,7 +384,7 @@ typedef struct slip_split_options {
     const char* set;     /**< of parameters (PARAM-1); NULL: slip::SplitOptions::set's default */
     const char* plan;    /**< the file of a plan (DECO-6); NULL: none */
     size_t rank;         /**< without a plan: slip::uniform_plan() of this rank; 0: no plan */
-    size_t threads;      /**< 0: one */
+    size_t threads;      /**< 0: all of the machine's */
     int paper_attention; /**< 1: slip::Attention::paper */
     int accept_grid;     /**< 1: slip::SplitOptions::accept_grid */
     const char* audit;   /**< slip::SplitOptions::audit, a folder to make; NULL: none */
@@ -382,7 +413,7 @@ typedef struct slip_server slip_server;
 /** slip::DavidOptions. */
 typedef struct slip_david_options {
     size_t size;          /**< sizeof(slip_david_options) */
-    size_t threads;       /**< that share a product */
+    size_t threads;       /**< that share a product; 0: all of the machine's */
     size_t max_sessions;  /**< of a server at one time */
     uint32_t timeout_ms;  /**< of a frame that has begun, and of a handshake */
     uint32_t patience_ms; /**< for the peer's next frame to begin */

@@ -16,8 +16,8 @@ namespace SLIP_API slip {
 
 /// Rank `rank` for every linear layer of every block of the checkpoint `model`, or of its first and
 /// last `first_and_last` blocks. Throws BadInput if the checkpoint cannot be read.
-Plan uniform_plan(const std::filesystem::path& model, std::size_t rank,
-                  std::optional<std::size_t> first_and_last = std::nullopt);
+[[nodiscard]] Plan uniform_plan(const std::filesystem::path& model, std::size_t rank,
+                                std::optional<std::size_t> first_and_last = std::nullopt);
 
 /// How far a split is.
 struct SplitProgress {
@@ -39,7 +39,7 @@ struct SplitOptions {
     Strategy strategy = Strategy::lsc;  ///< how Charlie's part of a matrix is chosen
     /// For the strategies that choose at random; drawn afresh if absent (DECO-10).
     std::optional<SelectionSeed> seed = std::nullopt;
-    std::size_t threads = 1;                 ///< at least 1; they change no bit of the artifact
+    std::size_t threads = 0;  ///< 0: all of the machine's; they change no bit of the artifact
     Attention attention = Attention::fused;  ///< of a language model
     /// Also split matrices whose weights lie on a coarse grid, and are determined by David's half
     /// (DECO-13).

@@ -23,9 +23,9 @@ public:
                std::vector<std::string> stops = {});
     /// What `id` completes; often nothing. What may be the beginning of a stop is held back. Throws
     /// BadInput, naming the id, for one outside the vocabulary.
-    std::string push(TokenId id);
+    [[nodiscard]] std::string push(TokenId id);
     /// What is left: U+FFFD for a character that was not completed.
-    std::string finish();
+    [[nodiscard]] std::string finish();
     /// Whether a stop has come: the generation may end.
     bool stopped() const { return stopped_; }
 

@@ -30,16 +30,16 @@ struct Endpoint {
     std::string port;  ///< digits; "0" asks for a free one to listen on
 };
 /// "HOST:PORT", also "[::1]:PORT". Throws BadInput, naming `flag`.
-Endpoint parse_endpoint(const std::string& text, const std::string& flag);
+[[nodiscard]] Endpoint parse_endpoint(const std::string& text, const std::string& flag);
 /// The same form again.
-std::string describe(const Endpoint& endpoint);
+[[nodiscard]] std::string describe(const Endpoint& endpoint);
 
 /// Charlie's side, with the certificates of his folder. The peer's name is describe(endpoint)
 /// (INTEG-7). Throws BadInput, naming the file, if the folder is not Charlie's, and ProtocolError,
 /// naming the endpoint, if the connection is refused or the peer's certificate is not David's.
-std::unique_ptr<Transport> connect_tls(const Endpoint& endpoint,
-                                       const std::filesystem::path& certificates,
-                                       const TimeLimits& limits = {});
+[[nodiscard]] std::unique_ptr<Transport> connect_tls(const Endpoint& endpoint,
+                                                     const std::filesystem::path& certificates,
+                                                     const TimeLimits& limits = {});
 
 /// David's side: accepts connections until stop() and gives each, once the handshake has succeeded,
 /// to `serve` on a thread of its own. A failed handshake or session is reported and hurts no other.

@@ -70,22 +70,25 @@ struct TimeLimits {
 /// the stream sees what David sees; who can write to it can end the session. Throws BadInput if a
 /// descriptor is not open. All such transports share one peer name: after a wrong reply over one,
 /// this process opens no further session over any of them (INTEG-7).
-std::unique_ptr<Transport> open_pipe(int input, int output, const TimeLimits& limits = {});
+[[nodiscard]] std::unique_ptr<Transport> open_pipe(int input, int output,
+                                                   const TimeLimits& limits = {});
 
 /// SESS-11: Charlie's end of a connection through shared memory with the process at the other end
 /// of `socket`, a connected Unix socket of the kind SOCK_STREAM, which the transport owns. He makes
 /// the memory and sends it over the socket, which afterwards tells when the peer is gone. Throws
 /// ProtocolError if the system has no memory or the peer is gone. All such transports share one
 /// peer name, as those of open_pipe().
-std::unique_ptr<Transport> offer_shared_memory(int socket, const TimeLimits& limits = {});
+[[nodiscard]] std::unique_ptr<Transport> offer_shared_memory(int socket,
+                                                             const TimeLimits& limits = {});
 /// David's end. Waits for the memory until limits.timeout has passed; throws ProtocolError if it
 /// does not come or is not what offer_shared_memory() makes.
-std::unique_ptr<Transport> accept_shared_memory(int socket, const TimeLimits& limits = {});
+[[nodiscard]] std::unique_ptr<Transport> accept_shared_memory(int socket,
+                                                              const TimeLimits& limits = {});
 
 /// The two ends of one connection, for two threads, or for two processes after a fork: then each
 /// process destroys the end that it does not use. Throws ProtocolError if the system has no more
 /// descriptors.
-std::pair<std::unique_ptr<Transport>, std::unique_ptr<Transport>> make_transport_pair(
+[[nodiscard]] std::pair<std::unique_ptr<Transport>, std::unique_ptr<Transport>> make_transport_pair(
     const TimeLimits& limits = {});
 
 }  // namespace slip

@@ -22,7 +22,7 @@ using protocol::DavidModel;
 std::size_t threads_of(const DavidOptions& options) {
     constexpr std::size_t most = 1024;
     if (options.threads <= most) {
-        return options.threads > 0 ? options.threads : base::available_threads();
+        return base::threads_or_all(options.threads);
     }
     throw BadInput("threads of David: " + std::to_string(options.threads) + ", expected at most " +
                    std::to_string(most));

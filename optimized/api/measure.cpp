@@ -85,7 +85,7 @@ std::vector<Place> count_work(const std::vector<GroupShape>& groups,
 void measure_matrices(const Checkpoint& checkpoint, const std::vector<Place>& places,
                       const MeasureOptions& options, CheckpointMeasurements& measurements) {
     SharedProgress progress("matrices", places.size(), options.progress);
-    base::parallel_for(options.threads, places.size(), [&](std::size_t i) {
+    base::parallel_for(base::threads_or_all(options.threads), places.size(), [&](std::size_t i) {
         const auto& [member, n] = places[i];
         const std::vector<float> weights = checkpoint.matrix(*member, n);
         measurements.matrices[i].squared_singular_values =
@@ -123,7 +123,7 @@ void measure_bypass(const Checkpoint& checkpoint, const std::vector<GroupShape>&
     const std::size_t blocks = checkpoint.config().num_hidden_layers;
     SharedProgress progress("tokens", (blocks + 1) * options.text.size(), options.progress);
     std::vector<double> losses(blocks + 1);  // the last one of the whole model
-    base::parallel_for(options.threads, losses.size(), [&](std::size_t i) {
+    base::parallel_for(base::threads_or_all(options.threads), losses.size(), [&](std::size_t i) {
         losses[i] = loss_without({i, i < blocks ? std::size_t{1} : 0}, checkpoint, groups, in_float,
                                  options.text, progress);
     });

@@ -5,7 +5,7 @@
 #include "optimized/api/examine.hpp"
 #include "optimized/api/model_files.hpp"
 #include "optimized/artifact/plan.hpp"
-#include "optimized/base/error.hpp"
+#include "optimized/base/parallel.hpp"
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/split/split_checkpoint.hpp"
 
@@ -23,7 +23,9 @@ std::vector<std::string> split_checkpoint(const std::filesystem::path& model,
     if (artifact::names_parts_of_c_attn(options.plan)) checkpoint.separate_query_key_value();
     const auto groups = api::groups_in(checkpoint);
     api::require_model_of_config(checkpoint, groups);
-    return splitting::split_checkpoint(checkpoint, groups, options);
+    SplitOptions chosen = options;
+    chosen.threads = base::threads_or_all(options.threads);
+    return splitting::split_checkpoint(checkpoint, groups, chosen);
 }
 
 }  // namespace slip

@@ -14,5 +14,9 @@ void parallel_for(std::size_t threads, std::size_t count,
 
 /// How many threads this machine runs at once; 1 if it does not say.
 std::size_t available_threads();
+/// What an option asks for: `threads`, or available_threads() for 0.
+inline std::size_t threads_or_all(std::size_t threads) {
+    return threads > 0 ? threads : available_threads();
+}
 
 }  // namespace slip::base

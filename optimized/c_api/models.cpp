@@ -78,6 +78,27 @@ slip_status size_of_images(const slip_image_classifier* model, std::size_t* coun
     });
 }
 
+slip_run_statistics statistics_of(const RunStatistics& run) {
+    return {.size = sizeof(slip_run_statistics),
+            .rounds = run.rounds,
+            .columns = run.columns,
+            .bytes_up = run.bytes_up,
+            .bytes_down = run.bytes_down,
+            .checks = run.checks,
+            .charlie_seconds = run.charlie_seconds,
+            .round_seconds = run.round_times.seconds,
+            .david_seconds = run.david_seconds,
+            .offline_seconds = run.offline_seconds,
+            .late_seconds = run.late_seconds,
+            .mask_wait_seconds = run.mask_wait_seconds,
+            .charlie_multiplications = run.charlie_multiplications,
+            .david_multiplications = run.david_multiplications,
+            .offline_multiplications = run.offline_multiplications,
+            .masks_made = run.masks_made,
+            .masks_used = run.masks_used,
+            .masks_waited_for = run.masks_waited_for};
+}
+
 }  // namespace
 }  // namespace slip::c_api
 
@@ -143,6 +164,22 @@ slip_status slip_free_language_model(slip_language_model* model) {
 
 slip_status slip_free_image_classifier(slip_image_classifier* model) {
     return guarded([&] { ImageClassifiers::all().remove(model); });
+}
+
+slip_status slip_language_statistics(slip_language_model* model, slip_run_statistics* statistics) {
+    return guarded([&] {
+        const auto held = LanguageModels::all().find(model);
+        const auto run = held->compute([](slip::LanguageModel& m) { return m.statistics(); });
+        give_known_part(statistics_of(run), statistics, "statistics");
+    });
+}
+
+slip_status slip_image_statistics(slip_image_classifier* model, slip_run_statistics* statistics) {
+    return guarded([&] {
+        const auto held = ImageClassifiers::all().find(model);
+        const InUse in_use(held->busy);
+        give_known_part(statistics_of(held->model.statistics()), statistics, "statistics");
+    });
 }
 
 slip_status slip_vocabulary_size(const slip_language_model* model, size_t* count) {

@@ -19,22 +19,28 @@
 
 namespace slip::c_api {
 
+/// What a caller's struct begins with. Throws BadInput for a size below that of `size` itself or
+/// above 4096, which was never set.
+template <class Struct>
+std::size_t size_of(const Struct* given, const std::string& name) {
+    std::size_t size;
+    std::memcpy(&size, given, sizeof size);
+    constexpr std::size_t largest = 4096;
+    if (size >= sizeof size && size <= largest) return size;
+    throw BadInput(name + ".size is " + std::to_string(size) +
+                   ": expected the size of the struct, " + std::to_string(sizeof(Struct)) +
+                   " bytes in this version");
+}
+
 /// The caller's struct as this library knows it: members that the caller's compiler did not know
-/// are 0, as all are if `options` is NULL. Throws BadInput for a size below that of `size` itself
-/// or above 4096, and for members, unknown to this library, that are not 0.
+/// are 0, as all are if `options` is NULL. Throws BadInput as size_of(), and for members, unknown
+/// to this library, that are not 0.
 template <class Options>
 Options known_part(const Options* options, const std::string& name) {
     static_assert(std::is_trivially_copyable_v<Options>);
     Options known{};
     if (options == nullptr) return known;
-    std::size_t size;
-    std::memcpy(&size, options, sizeof size);
-    constexpr std::size_t largest = 4096;  // a size beyond it was never set
-    if (size < sizeof size || size > largest) {
-        throw BadInput(name + ".size is " + std::to_string(size) +
-                       ": expected the size of the struct, " + std::to_string(sizeof(Options)) +
-                       " bytes in this version");
-    }
+    const std::size_t size = size_of(options, name);
     std::memcpy(&known, options, std::min(size, sizeof known));
     const auto* bytes = reinterpret_cast<const unsigned char*>(options);
     if (std::any_of(bytes + std::min(size, sizeof known), bytes + size,
@@ -43,6 +49,20 @@ Options known_part(const Options* options, const std::string& name) {
                        "follows its first " + std::to_string(sizeof(Options)) + " bytes");
     }
     return known;
+}
+
+/// Writes `value`, but for its size, as far as the caller's struct goes, and 0 to members, unknown
+/// to this library, behind it. Throws BadInput as known_part().
+template <class Result>
+void give_known_part(const Result& value, Result* result, const std::string& name) {
+    static_assert(std::is_trivially_copyable_v<Result>);
+    if (result == nullptr) throw BadInput(name + " is NULL: expected a place for the result");
+    const std::size_t size = size_of(result, name);
+    auto* bytes = reinterpret_cast<unsigned char*>(result);
+    std::fill(bytes + sizeof size, bytes + size, static_cast<unsigned char>(0));
+    const std::size_t known = std::min(size, sizeof value);
+    std::memcpy(bytes + sizeof size, reinterpret_cast<const unsigned char*>(&value) + sizeof size,
+                known - sizeof size);
 }
 
 inline TimeLimits limits_of(std::uint32_t timeout_ms, std::uint32_t patience_ms) {

@@ -32,7 +32,7 @@ SplitOptions split_of(const char* model, const char* out, const slip_split_optio
     if (options.on_progress != nullptr) {
         split.progress = [options](const SplitProgress& progress) { show(options, progress); };
     }
-    if (options.threads > 0) split.threads = options.threads;
+    split.threads = options.threads;
     if (options.paper_attention != 0) split.attention = Attention::paper;
     split.accept_grid = options.accept_grid != 0;
     if (options.set != nullptr) split.set = options.set;

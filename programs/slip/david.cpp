@@ -74,7 +74,7 @@ private:
 /// What he is and what he serves, for the log. The digest is that of Charlie's receipts.
 EventLog::Fields about(const Options& options, const DavidOptions& serving,
                        const protocol::DavidModel& model) {
-    const std::size_t threads = serving.threads > 0 ? serving.threads : base::available_threads();
+    const std::size_t threads = base::threads_or_all(serving.threads);
     return {{"role", "untrusted (David)"},
             {"ready", options.required("artifact")},
             {"digest", artifact::layout::to_hex(model.digest)},

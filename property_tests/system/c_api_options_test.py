@@ -13,7 +13,8 @@ STRUCTS = {"charlie_options": slip.CharlieOptions, "token_bias": slip.TokenBias,
            "sampling_options": slip.SamplingOptions, "chat_message": slip.ChatMessage,
            "scheduler_options": slip.SchedulerOptions, "generation_end": slip.GenerationEnd,
            "generation_request": slip.GenerationRequest, "split_progress": slip.SplitProgress,
-           "split_options": slip.SplitOptions, "david_options": slip.DavidOptions}
+           "split_options": slip.SplitOptions, "david_options": slip.DavidOptions,
+           "run_statistics": slip.RunStatistics}
 
 
 class Layouts(Outside):

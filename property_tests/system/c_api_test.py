@@ -45,6 +45,36 @@ class SameResults(Library, SystemTest):
         self.assert_same(self.open("unsplit", self.artifact, None), *flags)
         self.assert_same(self.open("charlie_in_process", self.artifact, None), *flags)
 
+    def test_MODEL_6_statistics_are_the_programs(self):
+        program, _ = SystemTest.generate(self, "program", "--artifact", self.artifact, "--engine", "hybrid",
+                                         "--prompt", PROMPT, "--max-tokens", TOKENS)
+        model = self.open("charlie_in_process", self.artifact, None)
+        self.generate(model, self.encode(model, PROMPT))
+        run = slip.RunStatistics()
+        self.call(OK, "language_statistics", model, ctypes.byref(run))
+        for name in ["rounds", "bytes_up", "bytes_down", "checks", "charlie_multiplications",
+                     "david_multiplications", "offline_multiplications", "masks_used"]:
+            self.assertEqual(getattr(run, name), program[name], name)
+            self.assertGreater(getattr(run, name), 0, name)
+        self.assertEqual(run.columns, run.masks_used)
+        for name in ["charlie_seconds", "round_seconds", "david_seconds", "offline_seconds"]:
+            self.assertGreater(getattr(run, name), 0, name)
+
+        older = slip.RunStatistics(rounds=7, columns=7, bytes_up=7)  # whose compiler knew two members
+        older.size = slip.RunStatistics.bytes_up.offset
+        self.call(OK, "language_statistics", model, ctypes.byref(older))
+        self.assertEqual((older.rounds, older.columns, older.bytes_up), (run.rounds, run.columns, 7))
+        newer = (ctypes.c_size_t * 40)(320, *[7] * 39)
+        self.call(OK, "language_statistics", model, ctypes.cast(newer, ctypes.POINTER(slip.RunStatistics)))
+        words = ctypes.sizeof(slip.RunStatistics) // 8
+        self.assertEqual((newer[0], newer[1], list(newer[words:])), (320, run.rounds, [0] * (40 - words)))
+        for wrong in [0, 7, 4097]:
+            older.size = wrong
+            self.call(BAD_INPUT, "language_statistics", model, ctypes.byref(older), says=["statistics.size"])
+        self.call(BAD_INPUT, "language_statistics", model, None, says=["statistics is NULL"])
+        self.call(OK, "free_language_model", model)
+        self.call(HANDLE, "language_statistics", model, ctypes.byref(run))
+
     def test_LIN_4_charlie_and_david_over_tls(self):
         with self.served(options=ctypes.byref(slip.DavidOptions(threads=2))) as endpoint:
             options = slip.CharlieOptions(mask_memory=2**28)

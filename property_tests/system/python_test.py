@@ -186,6 +186,8 @@ class Splits(Python, SystemTest):
                 slip.ImageClassifier.unsplit(self.folder / "images-out") as unsplit:
             self.assertEqual((charlie.image_size, charlie.class_count), (72, 4))
             self.assertEqual(charlie.classify(pixels), unsplit.classify(pixels))
+            self.assertGreater(charlie.statistics().checks, 0)
+            self.assertEqual(unsplit.statistics().rounds, 0)
             with self.assertRaisesRegex(slip.BadInput, "multiple of 72"):
                 charlie.classify(pixels[1:])
 

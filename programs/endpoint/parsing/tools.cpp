@@ -59,7 +59,7 @@ std::optional<std::string> schema_of(const ordered_json& function, const std::st
     }
     room -= text.size();
     try {
-        Grammar::from_json_schema(text);
+        static_cast<void>(Grammar::from_json_schema(text));
     } catch (const BadInput& error) {
         if (must_fit) refuse_field(where, error.what());
         return std::nullopt;
