@@ -105,8 +105,8 @@ class RunStatistics(Options):
     charlie_seconds: processor time of Charlie's online work. round_seconds: that he waited for replies.
     david_seconds: of the products of a David in this process. offline_seconds: processor time for masks, of
     which late_seconds for masks that a message made for itself. mask_wait_seconds: until messages had masks
-    that were not ready. *_multiplications: Charlie's and David's online ones, and Charlie's for the masks that
-    were used. masks_made, masks_used, masks_waited_for: of all sessions of the model."""
+    that were not ready. *_multiplications: Charlie's and David's online ones, and Charlie's for the masks
+    that were used. masks_made, masks_used, masks_waited_for: of all sessions of the model."""
     _fields_ = [("size", c_size_t), ("rounds", c_uint64), ("columns", c_uint64), ("bytes_up", c_uint64),
                 ("bytes_down", c_uint64), ("checks", c_uint64), ("charlie_seconds", c_double),
                 ("round_seconds", c_double), ("david_seconds", c_double), ("offline_seconds", c_double),
@@ -187,11 +187,12 @@ ON_PROGRESS = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(SplitProgress))
 
 class SplitOptions(Options):
     """What split() does. set: "hidden", "paper-lattice" or "paper"; by default hidden, and paper-lattice
-    with a plan or a rank. plan: path of a plan's JSON file. rank: without a plan, K for every linear layer of
-    the blocks; 0 is no plan. threads: 0 is all of the machine's. paper_attention: 1 for the order of the
-    paper's figure. accept_grid: 1 also splits matrices on a coarse grid. audit: folder to make for the owner's copy of a
-    hidden split's integer model. seal: path of a key of 32 random bytes that encrypts Charlie's hints.
-    shards: Davids among whom David's half is divided; 0 is one. split() sets the callbacks."""
+    with a plan or a rank. plan: path of a plan's JSON file. rank: without a plan, K for every linear layer
+    of the blocks; 0 is no plan. threads: 0 is all of the machine's. paper_attention: 1 for the order of the
+    paper's figure. accept_grid: 1 also splits matrices on a coarse grid. audit: folder to make for the
+    owner's copy of a hidden split's integer model. seal: path of a key of 32 random bytes that encrypts
+    Charlie's hints. shards: Davids among whom David's half is divided; 0 is one. split() sets the
+    callbacks."""
     _fields_ = [("size", c_size_t), ("set", c_char_p), ("plan", c_char_p), ("rank", c_size_t),
                 ("threads", c_size_t), ("paper_attention", c_int), ("accept_grid", c_int),
                 ("audit", c_char_p), ("seal", c_char_p), ("on_progress", ON_PROGRESS), ("note", REPORT),

@@ -10,6 +10,7 @@
 #include "optimized/artifact/digests.hpp"
 #include "optimized/artifact/layout.hpp"
 #include "optimized/base/files.hpp"
+#include "optimized/base/hidden_widths.hpp"
 #include "property_tests/generators/refusal.hpp"
 #include "property_tests/generators/sanitizers.hpp"
 #include "property_tests/generators/synthetic_model.hpp"
