@@ -29,6 +29,12 @@ struct SplitProgress {
     std::string name;                  ///< of the matrix that was just finished
 };
 
+/// One of several processes that split a checkpoint together.
+struct SplitPart {
+    std::size_t number = 1;  ///< from 1 on
+    std::size_t count = 1;   ///< of all parts
+};
+
 /// What is split, how, and where to.
 struct SplitOptions {
     Plan plan;                  ///< what Charlie keeps, in the paper's split
@@ -58,6 +64,11 @@ struct SplitOptions {
     /// Davids among whom his half is divided, whole blocks each (MODEL-22): OUT/david-0,
     /// OUT/david-1, ... in the place of OUT/david. BadInput for more than there are blocks.
     std::size_t shards = 1;
+    /// Splits only a share of the matrices, about 1/count of the weights, into what a killed split
+    /// leaves. Parts run in any order, also at the same time, on machines that share a file system;
+    /// then the same split without `part` checks what they have finished, makes what is missing and
+    /// puts OUT in place (DECO-11).
+    std::optional<SplitPart> part = std::nullopt;
 };
 
 /// Splits the checkpoint `model`, a Hugging Face folder or an ONNX file, into OUT/charlie, which

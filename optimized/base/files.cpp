@@ -356,14 +356,20 @@ void FixedFile::flush() {
     if (::fdatasync(descriptor_) != 0) fail_with_reason(path_, "cannot be flushed to disk");
 }
 
-FileLock::FileLock(const std::filesystem::path& path) {
+FileLock::FileLock(const std::filesystem::path& path, Others others) {
     descriptor_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW,
                          parameters::secret_file_mode);
     if (descriptor_ < 0) fail_with_reason(path, "cannot be opened");
-    if (::flock(descriptor_, LOCK_EX | LOCK_NB) != 0) {
-        ::close(descriptor_);
-        fail(path, "another process is at work here");
-    }
+    if (::flock(descriptor_, LOCK_EX | LOCK_NB) == 0) return;
+    alone_ = false;
+    if (others == Others::shared && ::flock(descriptor_, LOCK_SH) == 0) return;
+    ::close(descriptor_);
+    fail(path, "another process is at work here");
+}
+
+void FileLock::share() {
+    ::flock(descriptor_, LOCK_SH);
+    alone_ = false;
 }
 
 FileLock::~FileLock() { ::close(descriptor_); }

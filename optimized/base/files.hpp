@@ -140,17 +140,26 @@ std::filesystem::path name_of_new_folder(const std::filesystem::path& path);
 /// BadInput if `target` is a file or a folder with something in it.
 void put_in_place(const std::filesystem::path& made, const std::filesystem::path& target);
 
-/// A lock that one process at a time holds, until it ends; the file is made if need be.
+/// A lock that one process at a time holds, until it ends, or several that share it; the file is
+/// made if need be.
 class FileLock {
 public:
-    /// BadInput, naming the file, if another process holds the lock.
-    explicit FileLock(const std::filesystem::path& path);
+    enum class Others {
+        refused,  ///< BadInput, naming the file, if another process holds the lock
+        shared    ///< alone where nobody holds it; else it waits for who is alone, and shares it
+    };
+    explicit FileLock(const std::filesystem::path& path, Others others = Others::refused);
     FileLock(const FileLock&) = delete;
     FileLock& operator=(const FileLock&) = delete;
     ~FileLock();
 
+    bool is_alone() const { return alone_; }
+    /// From now on others may share it.
+    void share();
+
 private:
     int descriptor_ = -1;
+    bool alone_ = true;
 };
 
 /// Writes a new file with permissions `mode` from its first byte on (THREAT-2), flushed to disk.

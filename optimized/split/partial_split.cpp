@@ -79,24 +79,29 @@ std::filesystem::path partial_folder(const std::filesystem::path& out) {
 
 }  // namespace
 
-std::vector<FinishedGroup> parse_finished_groups(std::string_view text) {
-    std::vector<FinishedGroup> groups;
+std::vector<std::optional<FinishedGroup>> parse_finished_groups(std::string_view text) {
+    std::vector<std::optional<FinishedGroup>> groups;
     for (std::size_t i = 0; i + line_length <= text.size(); i += line_length) {
-        const auto group = parse_line(text.substr(i, line_length));
-        if (!group) break;
-        groups.push_back(*group);
+        groups.push_back(parse_line(text.substr(i, line_length)));
     }
     return groups;
 }
 
 PartialSplit::PartialSplit(const std::filesystem::path& out, std::size_t groups,
-                           const json& request, const json& choices)
-    : out_(base::name_of_new_folder(out)), partial_(partial_folder(out_)) {
+                           const json& request, json choices, const std::optional<SplitPart>& part)
+    : out_(base::name_of_new_folder(out)), partial_(partial_folder(out_)), part_(part) {
+    using Others = base::FileLock::Others;
     make_folder(partial_, out_);
-    lock_.emplace(partial_ / "lock");
+    lock_.emplace(partial_ / "lock", part ? Others::shared : Others::refused);
+    if (part) {
+        choices["parts"] = part->count;
+        lock_of_part_.emplace(partial_ / ("part-" + std::to_string(part->number) + ".lock"));
+    }
     // A split that was killed right after its commit has left a state, and nothing to go on with.
     if (std::filesystem::exists(partial_ / state_file) && std::filesystem::exists(folder())) {
         go_on(groups, request);
+    } else if (!lock_->is_alone()) {
+        throw BadInput(out_.string() + ": the part that began this split has failed");
     } else {
         try {
             begin(groups, request, choices);
@@ -109,6 +114,7 @@ PartialSplit::PartialSplit(const std::filesystem::path& out, std::size_t groups,
 }
 
 PartialSplit::~PartialSplit() {
+    if (part_) return;
     std::error_code ignored;
     std::filesystem::remove_all(partial_, ignored);
 }
@@ -123,6 +129,7 @@ void PartialSplit::begin(std::size_t groups, const json& request, const json& ch
     base::write_file(partial_ / new_state_file, state_of(request, choices).dump(),
                      parameters::secret_file_mode);
     groups_.emplace(partial_ / groups_file, groups * line_length, parameters::secret_file_mode);
+    finished_.resize(groups);
     std::filesystem::rename(partial_ / new_state_file, partial_ / state_file);
     flush_directory(partial_);
 }
@@ -140,17 +147,25 @@ void PartialSplit::go_on(std::size_t groups, const json& request) {
     if (value != state_of(request, choices_)) {
         throw BadInput(path.string() + ": is damaged; remove its folder to split from the start");
     }
+    if (part_ && parts() != part_->count) {
+        throw BadInput(partial_.string() + ": holds an unfinished split that was begun " +
+                       (choices_.contains("parts") ? "in " + std::to_string(parts()) + " parts"
+                                                   : std::string("without --part")) +
+                       ", not in " + std::to_string(part_->count));
+    }
     groups_.emplace(partial_ / groups_file, groups * line_length, parameters::secret_file_mode);
     finished_ = parse_finished_groups(base::read_file(partial_ / groups_file));
 }
 
 std::filesystem::path PartialSplit::folder() const { return partial_ / out_folder; }
 
-void PartialSplit::record(const FinishedGroup& group) {
+void PartialSplit::let_others_in() { lock_->share(); }
+
+void PartialSplit::record(std::size_t g, const FinishedGroup& group) {
     const std::string line = line_of(group);
-    groups_->write_at(finished_.size() * line_length, std::as_bytes(std::span(line)));
+    groups_->write_at(g * line_length, std::as_bytes(std::span(line)));
     groups_->flush();
-    finished_.push_back(group);
+    finished_[g] = group;
 }
 
 void PartialSplit::commit() { base::put_in_place(folder(), out_); }

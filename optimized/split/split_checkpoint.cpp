@@ -24,6 +24,7 @@
 #include "optimized/split/coarse_grid.hpp"
 #include "optimized/split/decomposition.hpp"
 #include "optimized/split/partial_split.hpp"
+#include "optimized/split/parts.hpp"
 #include "optimized/split/shards.hpp"
 #include "optimized/split/weight_files.hpp"
 
@@ -182,32 +183,29 @@ std::string david_description(std::span<const GroupShape> groups, const Paramete
     return description.dump(1) + "\n";
 }
 
-std::size_t weights_in(const GroupShape& group) { return group.product().rows * group.n; }
-
 /// Where a split stands, for those who watch it.
 class ProgressReport {
 public:
-    ProgressReport(const std::vector<GroupShape>& groups, const SplitOptions& options)
+    /// Begins with the groups that earlier runs have finished.
+    ProgressReport(const std::vector<GroupShape>& groups, const GroupRange& range,
+                   const PartialSplit& partial, const SplitOptions& options)
         : report_(options.progress) {
-        for (const GroupShape& group : groups) {
-            progress_.matrices += group.members.size();
-            progress_.weights += weights_in(group);
+        for (std::size_t g = range.first; g < range.end; ++g) {
+            progress_.matrices += groups[g].members.size();
+            progress_.weights += weights_in(groups[g]);
+            if (!partial.finished()[g]) continue;
+            progress_.finished += groups[g].members.size();
+            progress_.finished_weights += weights_in(groups[g]);
         }
-    }
-    /// A group that an earlier run has finished.
-    void skip(const GroupShape& group) {
-        progress_.finished += group.members.size();
-        progress_.finished_weights += weights_in(group);
         progress_.skipped = progress_.finished;
+        tell();
     }
-    void begin() const { tell(); }
     void finish(const MemberShape& member, std::size_t n) {
         ++progress_.finished;
         progress_.finished_weights += member.m * n;
         progress_.name = member.name();
         tell();
     }
-    std::size_t finished() const { return progress_.finished; }
 
 private:
     void tell() const {
@@ -219,14 +217,15 @@ private:
 
 /// DECO-11: what an earlier run says it has finished counts as far as its bytes are still there.
 void keep_what_is_whole(const std::vector<GroupShape>& groups, WeightFiles& files,
-                        PartialSplit& partial, std::vector<std::string>& notes) {
-    for (std::size_t g = 0; g < partial.finished().size(); ++g) {
-        const FinishedGroup& finished = partial.finished()[g];
-        if (files.digest_of(g, finished.activation_norm) == finished.digest) continue;
-        notes.push_back("the unfinished split was damaged from " +
-                        groups[g].members.front().name() + " on; it was made again from there");
-        partial.keep(g);
-        return;
+                        const GroupRange& range, PartialSplit& partial,
+                        std::vector<std::string>& notes) {
+    for (std::size_t g = range.first; g < range.end; ++g) {
+        const std::optional<FinishedGroup>& finished = partial.finished()[g];
+        if (!finished || files.digest_of(g, finished->activation_norm) == finished->digest)
+            continue;
+        notes.push_back("in the unfinished split " + groups[g].members.front().name() +
+                        " was damaged; it was made again");
+        partial.forget(g);
     }
 }
 
@@ -265,15 +264,16 @@ base::SecretBuffer<std::uint64_t> product_companion_of(const std::vector<Integer
                                       {stacked.data(), rows, n});
 }
 
-/// Decomposes the groups that are not finished yet and writes them, one group in memory at a
-/// time.
+/// Decomposes the groups of the range that are not finished yet and writes them, one group in
+/// memory at a time.
 void split_matrices(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups,
-                    const Ranks& ranks, const ParameterSet& set, const Seeds& seeds,
-                    const SplitOptions& options, PartialSplit& partial, WeightFiles& files) {
-    ProgressReport progress(groups, options);
-    for (std::size_t g = 0; g < partial.finished().size(); ++g) progress.skip(groups[g]);
-    progress.begin();
-    for (std::size_t g = partial.finished().size(); g < groups.size(); ++g) {
+                    const GroupRange& range, const Ranks& ranks, const ParameterSet& set,
+                    const Seeds& seeds, const SplitOptions& options, PartialSplit& partial,
+                    WeightFiles& files) {
+    ProgressReport progress(groups, range, partial, options);
+    std::size_t number = 0;  // DECO-10: of the first matrix of a group, counted through all groups
+    for (std::size_t g = 0; g < range.end; number += groups[g].members.size(), ++g) {
+        if (g < range.first || partial.finished()[g]) continue;
         const GroupShape& group = groups[g];
         std::vector<IntegerMatrix> members;
         for (std::size_t i = 0; i < group.members.size(); ++i) {
@@ -284,8 +284,7 @@ void split_matrices(const Checkpoint& checkpoint, const std::vector<GroupShape>&
                 !options.accept_grid) {
                 require_fine_grid({weights.data(), member.m, group.n}, checkpoint_name(member));
             }
-            // DECO-10: the matrix's number, counted through all groups.
-            Method method{options.strategy, selection_stream(seeds.selection, progress.finished())};
+            Method method{options.strategy, selection_stream(seeds.selection, number + i)};
             if (layout::has_lattice_masks(set, group))
                 method.weight_norm = set.lattice->weight_norm;
             members.push_back(decompose({weights.data(), member.m, group.n}, ranks[g][i],
@@ -298,7 +297,7 @@ void split_matrices(const Checkpoint& checkpoint, const std::vector<GroupShape>&
         if (layout::has_lattice_masks(set, group)) {
             encoded.product_companion = product_companion_of(encoded.members, seeds.check);
         }
-        partial.record({activation_norm, files.write(g, encoded)});
+        partial.record(g, {activation_norm, files.write(g, encoded)});
     }
 }
 
@@ -318,16 +317,16 @@ HiddenModel hidden_model(const Checkpoint& checkpoint, const GroupShape& group) 
     return model;
 }
 
-/// Hides the groups that are not finished yet and writes them.
+/// Hides the groups of the range that are not finished yet and writes them.
 void hide_matrices(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups,
-                   const SplitOptions& options, PartialSplit& partial, WeightFiles& files) {
-    ProgressReport progress(groups, options);
-    for (std::size_t g = 0; g < partial.finished().size(); ++g) progress.skip(groups[g]);
-    progress.begin();
-    for (std::size_t g = partial.finished().size(); g < groups.size(); ++g) {
+                   const GroupRange& range, const SplitOptions& options, PartialSplit& partial,
+                   WeightFiles& files) {
+    ProgressReport progress(groups, range, partial, options);
+    for (std::size_t g = range.first; g < range.end; ++g) {
+        if (partial.finished()[g]) continue;
         const GroupShape& group = groups[g];
         const HiddenModel model = hidden_model(checkpoint, group);
-        partial.record({base::hidden_width(group.n).norm, files.write(g, model)});
+        partial.record(g, {base::hidden_width(group.n).norm, files.write(g, model)});
         for (const MemberShape& member : group.members) progress.finish(member, group.n);
     }
 }
@@ -503,7 +502,7 @@ layout::Sha256 write_descriptions(const Checkpoint& checkpoint,
     ordered_json descriptions = ordered_json::array();
     for (std::size_t g = 0; g < groups.size(); ++g) {
         descriptions.push_back(
-            describe_group(groups[g], partial.finished()[g].activation_norm,
+            describe_group(groups[g], partial.finished()[g].value().activation_norm,
                            ranks.empty() ? std::vector<std::size_t>{} : ranks[g]));
     }
     const auto shards = write_manifests(groups, shard_sizes, seeds,
@@ -598,6 +597,7 @@ std::vector<std::string> split_checkpoint(const Checkpoint& checkpoint,
         ranks = artifact::ranks_of(options.plan, groups, options.strategy, notes);
     }
     require_audit(options);
+    require_part(groups, options.part);
     require_limits(groups_of_graph);
     for (const GroupShape& group : groups_of_graph) {  // before any long work
         for (const MemberShape& member : group.members) {
@@ -608,17 +608,24 @@ std::vector<std::string> split_checkpoint(const Checkpoint& checkpoint,
     const auto seal_key = seal_key_of(groups, options, notes);
     const artifact::SealKey* const seal = seal_key ? &*seal_key : nullptr;
     PartialSplit partial(options.out, groups.size(), request_of(checkpoint, options, seal),
-                         choices_of(options));
+                         choices_of(options), options.part);
     const Seeds seeds = seeds_in(partial.choices());
     create_folders(partial.folder(), shards.size());
     WeightFiles files(checkpoint, groups, shards, ranks, set, seeds, options.threads,
                       partial.folder(), seal);
-    keep_what_is_whole(groups, files, partial, notes);
-    if (set.hides_weights) {
-        hide_matrices(checkpoint, groups, options, partial, files);
-    } else {
-        split_matrices(checkpoint, groups, ranks, set, seeds, options, partial, files);
+    const GroupRange range = range_of(groups, options.part);
+    if (options.part) partial.let_others_in();
+    keep_what_is_whole(groups, files, range, partial, notes);
+    if (!options.part) {
+        for (std::string& note : unfinished_parts(groups, partial))
+            notes.push_back(std::move(note));
     }
+    if (set.hides_weights) {
+        hide_matrices(checkpoint, groups, range, options, partial, files);
+    } else {
+        split_matrices(checkpoint, groups, range, ranks, set, seeds, options, partial, files);
+    }
+    if (options.part) return notes;
     const auto digest =
         write_descriptions(checkpoint, groups, shards, ranks, seeds, options, partial);
     if (!options.audit.empty()) write_audit(checkpoint, groups, digest, options.audit);

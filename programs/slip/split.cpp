@@ -19,6 +19,7 @@
 #include "programs/slip/plan_flags.hpp"
 #include "programs/slip/printable.hpp"
 #include "programs/slip/progress.hpp"
+#include "programs/slip/result_parts.hpp"
 #include "slip/error.hpp"
 #include "slip/split.hpp"
 
@@ -55,6 +56,9 @@ void declare(Options& options) {
     options.add("shards", "N",
                 "divide David's half among N Davids, whole blocks each: OUT/david-0, OUT/david-1, "
                 "... in the place of OUT/david (default 1)");
+    options.add("part", "I/N",
+                "make only the I-th of N parts, on this machine or another one that has the same "
+                "folders; the same command without --part then checks and completes the split");
     options.add("threads", "N", "at most N threads; all of the machine's if absent");
 }
 
@@ -79,6 +83,13 @@ Attention chosen_attention(const Options& options) {
     const auto attention = attention_named(name);
     if (!attention) throw BadInput("--attention '" + name + "': expected fused or paper");
     return *attention;
+}
+
+/// --part I/N.
+std::optional<SplitPart> part_of(const Options& options) {
+    if (!options.has("part")) return std::nullopt;
+    const Part part = part_named(options.required("part"));
+    return SplitPart{part.number, part.count};
 }
 
 /// What one token costs in the order of `config`: residues that Charlie sends, and David's
@@ -187,6 +198,11 @@ void write_split(const std::filesystem::path& model, SplitOptions options) {
         notes = split_checkpoint(model, options);
     }
     for (const std::string& note : notes) std::cerr << "slip split: note: " << note << '\n';
+    if (options.part) {
+        std::cout << "finished part " << options.part->number << " of " << options.part->count
+                  << "; when all are, run the same command without --part\n";
+        return;
+    }
     const auto& set = artifact::layout::require_set(options.set);
     std::vector<std::filesystem::path> davids;
     for (const std::string& name : artifact::layout::david_folders(options.shards)) {
@@ -262,7 +278,8 @@ int split(const Arguments& arguments) {
                         name,
                         options.text_or("audit", ""),
                         options.file_or_none("seal"),
-                        options.number_or("shards", 1, 1, 1024)});
+                        options.number_or("shards", 1, 1, 1024),
+                        part_of(options)});
     return 0;
 }
 

@@ -405,7 +405,7 @@ TEST(KilledSplit, DECO_11_a_changed_byte_is_made_again) {
             KilledSplit killed(5);
             killed.damage(name, position);
             for (const std::string& note : killed.go_on()) {
-                noticed += note.find("damaged from model.layers.0.") != std::string::npos;
+                noticed += note.find("model.layers.0.") != std::string::npos;
             }
             killed.expect_same_bytes();
         }

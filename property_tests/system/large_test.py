@@ -5,6 +5,7 @@ The whole size runs under SLIP_FULL=1 only: minutes, 5 GB of disk."""
 import hashlib
 import json
 import os
+import re
 import resource
 import signal
 import stat
@@ -62,7 +63,7 @@ class InterruptedSplit(SystemTest):
             lines = (self.partial(name) / "groups.txt").read_bytes()
         except FileNotFoundError:
             return 0
-        return len(lines.rstrip(b"\0")) // 71  # an activation norm and a digest
+        return lines.count(b"\n")  # behind an activation norm and a digest
 
     def kill_after(self, name, groups, *more):
         """Kills the split as soon as so many groups are finished; returns how many were."""
@@ -102,6 +103,59 @@ class InterruptedSplit(SystemTest):
             self.assertFalse(self.partial(name).exists())
             seeds.add(seed)
         self.assertEqual(len(seeds), 5)  # INTEG-1: a seed for each split
+
+    def begun(self, name, part):
+        return subprocess.Popen([str(BUILD / "slip"), *map(str, self.arguments(name, "--part", part))],
+                                stderr=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+
+    def test_DECO_11_parts_that_run_together_make_the_same_artifact(self):
+        parts = {part: self.begun("parts", part) for part in ("3/3", "1/3", "2/3")}
+        for part, process in parts.items():
+            said, _ = process.communicate(timeout=300)
+            self.assertEqual(process.returncode, 0, part)
+            self.assertIn(f"finished part {part[0]} of 3", said)
+        self.assert_secret("parts")
+        whole = self.groups_finished("parts")
+        said = self.slip(*self.arguments("parts")).stderr
+        self.assertIn("going on after 85 of 85 matrices", said)
+        self.assertEqual(whole, 49)
+        self.assertEqual(same_for_all(self.folder / "parts"), self.expected)
+        self.slip("check", self.folder / "parts")
+        self.assertFalse(self.partial("parts").exists())
+
+    def test_DECO_11_a_killed_part_goes_on_and_what_no_part_has_made_is_made_in_the_end(self):
+        self.kill_after("some", 5, "--part", "1/3")
+        self.refused(*self.arguments("some", "--part", "1/4"), says=["in 3 parts, not in 4"])
+        self.slip(*self.arguments("some", "--part", "1/3"))
+        finished = self.groups_finished("some")
+        self.assertTrue(5 < finished < 49, finished)
+        said = self.slip(*self.arguments("some")).stderr
+        self.assertRegex(said, r"going on after \d+ of 85 matrices")
+        self.assertEqual(re.findall(r"note: part (\d) of 3 was not finished", said), ["2", "3"])
+        self.assertEqual(same_for_all(self.folder / "some"), self.expected)
+        self.slip("check", self.folder / "some")
+
+    def test_DECO_11_one_process_at_a_time_makes_a_part_and_none_completes_a_split_beside_it(self):
+        part = self.begun("twice", "1/2")
+        while self.groups_finished("twice") < 1 and part.poll() is None:
+            time.sleep(0.0005)
+        part.send_signal(signal.SIGSTOP)
+        try:
+            self.assertIsNone(part.poll(), "the split was too fast to be stopped")
+            for more in (["--part", "1/2"], []):
+                self.refused(*self.arguments("twice", *more), says=["another process is at work"])
+            self.slip(*self.arguments("twice", "--part", "2/2"))
+        finally:
+            part.send_signal(signal.SIGCONT)
+        part.communicate(timeout=300)
+        self.slip(*self.arguments("twice"))
+        self.assertEqual(same_for_all(self.folder / "twice"), self.expected)
+
+    def test_DECO_11_parts_that_are_none(self):
+        for text in ("0/3", "4/3", "1", "1/", "/3", "1/3x", "-1/3", "a/b"):
+            self.refused(*self.arguments("none", "--part", text), says=["--part", "I/N"])
+        self.refused(*self.arguments("none", "--part", "1/1000"), says=["part 1 of 1000"])
+        self.assertFalse(self.partial("none").exists())
 
     @unittest.skipUnless("SLIP_FULL" in os.environ, "killed every nine groups")
     def test_DECO_11_killed_again_and_again(self):
