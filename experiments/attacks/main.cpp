@@ -1,18 +1,22 @@
-// slip-attack NAME|all [--full] [--column C] [--seed S] [--model DIR] [--json]: each attack against
-// a twin that lacks a rule, and against the product with the paper's split and with the hidden one.
+// slip-attack NAME|all [--full] [--column C] [--seed S] [--model DIR] [--json] [--part I/N]
+// [--results DIR]: each attack against a twin that lacks a rule, and against the product with the
+// paper's split and with the hidden one.
 #include <algorithm>
 #include <array>
 #include <boost/program_options.hpp>
 #include <chrono>
 #include <cstdio>
+#include <functional>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "experiments/attacks/victim.hpp"
+#include "programs/slip/result_parts.hpp"
 #include "slip/error.hpp"
+#include "slip/version.h"
 
 namespace slip::attacks {
 namespace {
@@ -20,41 +24,41 @@ namespace {
 namespace po = boost::program_options;
 using nlohmann::ordered_json;
 
-struct Measured {
-    Outcome outcome;
-    double seconds = 0;
-};
+using nlohmann::json;
 
-std::optional<Measured> measured(Run run, const Setting& setting) {
-    if (run == nullptr) return std::nullopt;
+/// What came of an attack, with its seconds; null where there is none in this column.
+json outcome_of(Run run, const Setting& setting) {
+    if (run == nullptr) return nullptr;
     const auto start = std::chrono::steady_clock::now();
     const Outcome outcome = run(setting);
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
-    return Measured{outcome, seconds.count()};
+    return {{"succeeded", outcome.succeeded()}, {"error", outcome.error},
+            {"threshold", outcome.threshold},   {"queries", outcome.queries},
+            {"seconds", seconds.count()},       {"note", outcome.note}};
 }
 
-ordered_json to_json(const std::optional<Measured>& measured) {
-    if (!measured) return nullptr;
-    const Outcome& outcome = measured->outcome;
-    ordered_json json{{"succeeded", outcome.succeeded()},
-                      {"error", outcome.error},
-                      {"threshold", outcome.threshold},
-                      {"queries", outcome.queries},
-                      {"seconds", measured->seconds}};
-    if (!outcome.note.empty()) json["note"] = outcome.note;
-    return json;
+ordered_json in_order(const json& outcome) {
+    if (outcome.is_null()) return nullptr;
+    ordered_json ordered;
+    for (const char* name : {"succeeded", "error", "threshold", "queries", "seconds"}) {
+        ordered[name] = outcome.at(name);
+    }
+    if (outcome.at("note") != "") ordered["note"] = outcome.at("note");
+    return ordered;
 }
 
-void print(const char* column, const std::optional<Measured>& measured, const char* if_none) {
-    if (!measured) {
+void print(const char* column, const json& outcome, const char* if_none) {
+    if (outcome.is_null()) {
         std::printf("  %-8s %s\n", column, if_none);
         return;
     }
-    const Outcome& outcome = measured->outcome;
     std::printf("  %-8s %-9s error %-10.4g threshold %-8.4g %8llu queries %7.2f s\n", column,
-                outcome.succeeded() ? "succeeds" : "fails", outcome.error, outcome.threshold,
-                static_cast<unsigned long long>(outcome.queries), measured->seconds);
-    if (!outcome.note.empty()) std::printf("           %s\n", outcome.note.c_str());
+                outcome.at("succeeded").get<bool>() ? "succeeds" : "fails",
+                outcome.at("error").get<double>(), outcome.at("threshold").get<double>(),
+                outcome.at("queries").get<unsigned long long>(),
+                outcome.at("seconds").get<double>());
+    const auto note = outcome.at("note").get<std::string>();
+    if (!note.empty()) std::printf("           %s\n", note.c_str());
 }
 
 std::vector<Attack> chosen(const std::string& name) {
@@ -91,32 +95,95 @@ std::vector<Column> chosen_columns(const std::string& name) {
     return found;
 }
 
-void run(const std::vector<Attack>& chosen, const std::vector<Column>& wanted,
-         const Setting& setting, bool as_json) {
-    victim_of(setting);  // the split is no part of any attack's time
+/// One column of one attack.
+struct Item {
+    const Attack* attack;
+    const Column* column;
+};
+
+/// What `outcome` says of each item in turn, printed as a table, or in the end as JSON.
+void report(const std::vector<Item>& items, const std::function<json(std::size_t)>& outcome,
+            bool as_json) {
     ordered_json list = ordered_json::array();
-    for (const Attack& attack : chosen) {
-        std::cerr << "slip-attack: " << attack.name << '\n';
-        if (!as_json) {
-            std::printf("%s (%s): %s\n  error: %s\n", attack.name, attack.rule, attack.summary,
-                        attack.measure);
+    const Attack* last = nullptr;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+        const auto& [attack, column] = items[i];
+        if (std::exchange(last, attack) != attack) {
+            list.push_back(
+                {{"name", attack->name}, {"rule", attack->rule}, {"measure", attack->measure}});
+            if (!as_json) {
+                std::printf("%s (%s): %s\n  error: %s\n", attack->name, attack->rule,
+                            attack->summary, attack->measure);
+            }
         }
-        ordered_json found{
-            {"name", attack.name}, {"rule", attack.rule}, {"measure", attack.measure}};
-        for (const Column& column : wanted) {
-            const auto outcome = measured(attack.*column.run, setting);
-            found[column.name] = to_json(outcome);
-            if (!as_json) print(column.name, outcome, column.if_none);
-            std::fflush(stdout);
-        }
-        list.push_back(std::move(found));
+        const json found = outcome(i);
+        list.back()[column->name] = in_order(found);
+        if (!as_json) print(column->name, found, column->if_none);
+        std::fflush(stdout);
     }
     if (as_json) std::cout << list.dump(1) << '\n';
+}
+
+/// The attack on an item, which stderr names.
+json tried(const Item& item, const Setting& setting) {
+    std::cerr << "slip-attack: " << item.attack->name << ", " << item.column->name << '\n';
+    return outcome_of(item.attack->*item.column->run, setting);
+}
+
+/// What decides the outcomes of `items`, but for the keys and masks that every attack draws.
+tool::ResultParts parts_in(const std::string& folder, const std::vector<Item>& items,
+                           const Setting& setting) {
+    json names = json::array();
+    for (const Item& item : items) {
+        names.push_back(std::string(item.attack->name) + ' ' + item.column->name);
+    }
+    return {folder,
+            {{"version", SLIP_VERSION},
+             {"attacks", names},
+             {"seed", setting.seed},
+             {"full", setting.full},
+             {"model", tool::digest_of_files(setting.model)}}};
+}
+
+/// Tries the items of a part and leaves what came of them in the folder.
+void run_part(const tool::Part& part, const tool::ResultParts& parts,
+              const std::vector<Item>& items, const Setting& setting) {
+    parts.make_folder();
+    if (!parts.has(part)) {
+        const auto [first, end] = tool::items_of(part, items.size());
+        victim_of(setting);
+        tool::Measured measured{json::object(), items.size()};
+        for (std::size_t i = first; i < end; ++i) {
+            measured.values.push_back(tried(items[i], setting));
+        }
+        parts.write(part, measured);
+    }
+    std::cout << "finished part " << part.number << " of " << part.count
+              << "; when all are, run the same command without --part\n";
+}
+
+void run(const std::vector<Item>& items, const Setting& setting, const po::variables_map& values) {
+    const bool as_json = values.count("json") != 0;
+    if (values.count("results") == 0) {
+        if (values.count("part") != 0) throw BadInput("--part has no meaning without --results");
+        victim_of(setting);  // the split is no part of any attack's time
+        return report(
+            items, [&](std::size_t i) { return tried(items[i], setting); }, as_json);
+    }
+    const auto parts = parts_in(values["results"].as<std::string>(), items, setting);
+    if (values.count("part") != 0) {
+        const tool::Part part = tool::part_named(values["part"].as<std::string>());
+        return run_part(part, parts, items, setting);
+    }
+    const tool::Measured measured = parts.read();
+    report(
+        items, [&](std::size_t i) { return measured.values.at(i); }, as_json);
 }
 
 int parse_and_run(int argc, char** argv) {
     po::options_description flags(
         "usage: slip-attack NAME|all [--full] [--column C] [--seed S] [--model DIR] [--json]\n"
+        "                   [--part I/N] [--results DIR]\n"
         "Runs attacks against insecure twins and against the product, with the paper's split and "
         "with "
         "the\nhidden one, on trained weights");
@@ -127,7 +194,12 @@ int parse_and_run(int argc, char** argv) {
         "seed", po::value<std::uint64_t>()->default_value(1), "of the attackers' choices")(
         "model",
         po::value<std::string>()->default_value(SLIP_SOURCE_DIR "/models/tinystories-llama"),
-        "checkpoint of the LLaMA family to attack")("json", "the results as JSON");
+        "checkpoint of the LLaMA family to attack")("json", "the results as JSON")(
+        "part", po::value<std::string>(),
+        "try only the I-th of N parts, given as I/N, and leave what came of it in the folder of "
+        "--results")("results", po::value<std::string>(),
+                     "folder of parts' results; without --part: print those of all parts, as if "
+                     "one process had tried all attacks");
     po::positional_options_description words;
     words.add("name", 1);
     po::variables_map values;
@@ -144,8 +216,13 @@ int parse_and_run(int argc, char** argv) {
     }
     const Setting setting{values["model"].as<std::string>(), values["seed"].as<std::uint64_t>(),
                           values.count("full") != 0};
-    run(chosen(values["name"].as<std::string>()),
-        chosen_columns(values["column"].as<std::string>()), setting, values.count("json") != 0);
+    const std::vector<Attack> wanted = chosen(values["name"].as<std::string>());
+    const std::vector<Column> found = chosen_columns(values["column"].as<std::string>());
+    std::vector<Item> items;
+    for (const Attack& attack : wanted) {
+        for (const Column& column : found) items.push_back({&attack, &column});
+    }
+    run(items, setting, values);
     return 0;
 }
 

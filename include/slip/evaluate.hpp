@@ -20,6 +20,15 @@ struct Windows {
     std::size_t stride = 0;  ///< tokens that a window scores, but for the first: 1 to length
 };
 
+/// How many windows a text of so many tokens is read in.
+std::size_t window_count(std::size_t tokens, const Windows& windows);
+
+/// Windows of a text from `first` on, up to `end`.
+struct WindowRange {
+    std::size_t first = 0;
+    std::size_t end = 0;  ///< at most window_count()
+};
+
 /// How well a model predicts a text.
 struct PerplexityResult {
     std::uint64_t tokens = 0;  ///< that were scored
@@ -36,6 +45,14 @@ struct PerplexityResult {
 [[nodiscard]] PerplexityResult perplexity(
     LanguageModel& model, std::span<const TokenId> ids, const Windows& windows,
     const std::function<void(std::uint64_t done)>& progress = {});
+
+/// The negative log-likelihood, in nats, of what each window of the range scores. Added up from the
+/// first to the last, those of all windows are perplexity()'s `nll`, bit for bit, so several
+/// processes may each take a range. `progress` sees the windows done. Throws BadInput as
+/// perplexity() does, and for a range beyond the text.
+std::vector<double> window_losses(LanguageModel& model, std::span<const TokenId> ids,
+                                  const Windows& windows, WindowRange range,
+                                  const std::function<void(std::size_t done)>& progress = {});
 
 /// The log-likelihood, in nats, of each ending after `context`. Context and ending are tokenised
 /// together, with a blank between them; what goes beyond as many tokens as the context alone has is

@@ -39,12 +39,8 @@ std::vector<graph::Continuation> continuations_of(std::string_view context,
     return continuations;
 }
 
-}  // namespace
-
-PerplexityResult perplexity(LanguageModel& model, std::span<const TokenId> ids,
-                            const Windows& windows,
-                            const std::function<void(std::uint64_t)>& progress) {
-    const Access::LanguageState& state = Access::of(model);
+void require_windows(const LanguageModel& model, std::span<const TokenId> ids,
+                     const Windows& windows) {
     if (ids.empty()) throw BadInput("the text has no token");
     if (windows.stride < 1 || windows.stride > windows.length ||
         windows.length > model.max_positions()) {
@@ -53,8 +49,31 @@ PerplexityResult perplexity(LanguageModel& model, std::span<const TokenId> ids,
                        ": expected 1 <= stride <= length <= the model's context of " +
                        std::to_string(model.max_positions()));
     }
+}
+
+}  // namespace
+
+PerplexityResult perplexity(LanguageModel& model, std::span<const TokenId> ids,
+                            const Windows& windows,
+                            const std::function<void(std::uint64_t)>& progress) {
+    require_windows(model, ids, windows);
+    const Access::LanguageState& state = Access::of(model);
     return graph::perplexity(*state.graph, state.runtime->engine(), ids,
                              api::before_texts(state.graph->config()), windows, progress);
+}
+
+std::vector<double> window_losses(LanguageModel& model, std::span<const TokenId> ids,
+                                  const Windows& windows, WindowRange range,
+                                  const std::function<void(std::size_t)>& progress) {
+    require_windows(model, ids, windows);
+    const std::size_t count = window_count(ids.size(), windows);
+    if (range.first > range.end || range.end > count) {
+        throw BadInput("windows " + std::to_string(range.first) + " to " +
+                       std::to_string(range.end) + ": the text has " + std::to_string(count));
+    }
+    const Access::LanguageState& state = Access::of(model);
+    return graph::window_losses(*state.graph, state.runtime->engine(), ids,
+                                api::before_texts(state.graph->config()), windows, range, progress);
 }
 
 std::vector<double> log_likelihoods(LanguageModel& model, std::string_view context,

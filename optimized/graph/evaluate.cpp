@@ -103,30 +103,62 @@ namespace slip {
 
 double PerplexityResult::perplexity() const { return std::exp(nll / static_cast<double>(tokens)); }
 
+std::size_t window_count(std::size_t tokens, const Windows& windows) {
+    if (tokens <= windows.length) return tokens == 0 ? 0 : 1;
+    return 1 + (tokens - windows.length + windows.stride - 1) / windows.stride;
+}
+
 }  // namespace slip
 
 namespace slip::graph {
+namespace {
+
+/// How many of `tokens` tokens the windows before this one score.
+std::size_t scored_before(std::size_t window, std::size_t tokens, const Windows& windows) {
+    if (window == 0) return 0;
+    return std::min(tokens, windows.length + (window - 1) * windows.stride);
+}
+
+}  // namespace
+
+std::vector<double> window_losses(const Transformer& model, base::Engine& engine,
+                                  std::span<const TokenId> ids, TokenId before, Windows windows,
+                                  WindowRange range,
+                                  const std::function<void(std::size_t)>& progress) {
+    require(windows.stride >= 1 && windows.stride <= windows.length &&
+                windows.length <= model.config().max_position_embeddings,
+            "perplexity: the stride must be within the window, and the window within the context");
+    require(range.first <= range.end && range.end <= window_count(ids.size(), windows),
+            "perplexity: there are fewer windows");
+    std::vector<TokenId> tokens{before};
+    tokens.insert(tokens.end(), ids.begin(), ids.end());
+    Reader reader(model, engine);
+    std::vector<double> losses;
+    for (std::size_t window = range.first; window < range.end; ++window) {
+        const std::size_t done = scored_before(window + 1, ids.size(), windows);
+        const std::size_t scored = done - scored_before(window, ids.size(), windows);
+        // tokens[done] is the last that is scored; the window is what stands before it.
+        const std::size_t length = std::min(done, windows.length);
+        reader.rewind(0);
+        losses.push_back(
+            reader.score(std::span(tokens).subspan(done - length, length + 1), scored));
+        if (progress) progress(window + 1 - range.first);
+    }
+    return losses;
+}
 
 PerplexityResult perplexity(const Transformer& model, base::Engine& engine,
                             std::span<const TokenId> ids, TokenId before, Windows windows,
                             const std::function<void(std::uint64_t)>& progress) {
-    require(windows.stride >= 1 && windows.stride <= windows.length &&
-                windows.length <= model.config().max_position_embeddings,
-            "perplexity: the stride must be within the window, and the window within the context");
-    std::vector<TokenId> tokens{before};
-    tokens.insert(tokens.end(), ids.begin(), ids.end());
-    Reader reader(model, engine);
     PerplexityResult result;
-    for (std::size_t done = 0; done < ids.size(); result.tokens = done) {
-        const std::size_t scored =
-            std::min(done == 0 ? windows.length : windows.stride, ids.size() - done);
-        done += scored;
-        // tokens[done] is the last that is scored; the window is what stands before it.
-        const std::size_t length = std::min(done, windows.length);
-        reader.rewind(0);
-        result.nll += reader.score(std::span(tokens).subspan(done - length, length + 1), scored);
-        if (progress) progress(done);
+    const WindowRange all{0, window_count(ids.size(), windows)};
+    const auto tokens_done = [&](std::size_t window) {
+        if (progress) progress(scored_before(window, ids.size(), windows));
+    };
+    for (const double loss : window_losses(model, engine, ids, before, windows, all, tokens_done)) {
+        result.nll += loss;
     }
+    result.tokens = ids.size();
     return result;
 }
 

@@ -18,6 +18,12 @@ PerplexityResult perplexity(const Transformer& model, base::Engine& engine,
                             std::span<const TokenId> ids, TokenId before, Windows windows,
                             const std::function<void(std::uint64_t)>& progress);
 
+/// What each window of the range adds to perplexity()'s sum. `progress` sees the windows done.
+std::vector<double> window_losses(const Transformer& model, base::Engine& engine,
+                                  std::span<const TokenId> ids, TokenId before, Windows windows,
+                                  WindowRange range,
+                                  const std::function<void(std::size_t)>& progress);
+
 /// A text whose last `scored` tokens are judged.
 struct Continuation {
     std::vector<TokenId> tokens;

@@ -2,10 +2,14 @@
 #include <cmath>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
 
+#include "optimized/artifact/layout.hpp"
 #include "optimized/base/files.hpp"
 #include "programs/slip/choices.hpp"
 #include "programs/slip/command.hpp"
+#include "programs/slip/evaluation_parts.hpp"
 #include "programs/slip/images.hpp"
 #include "programs/slip/model.hpp"
 #include "programs/slip/options.hpp"
@@ -24,28 +28,52 @@ Windows windows_of(const Options& options, const LanguageModel& model) {
     return windows;
 }
 
-int evaluate_text(const Options& options) {
-    const std::string path = options.required("text");
-    const std::size_t most = options.number_or("max-tokens", SIZE_MAX, 1);
-    const std::string text = base::read_file(path);
+std::string digest_of_text(const std::string& text) {
+    return artifact::layout::to_hex(artifact::layout::sha256(std::as_bytes(std::span(text))));
+}
+
+/// A flag's number, for the request of parts; null where it was not given.
+nlohmann::json given(const Options& options, const char* name) {
+    return options.has(name) ? nlohmann::json(options.number(name, 1)) : nlohmann::json();
+}
+
+/// The loss of each window; in common, the text's tokens and bytes.
+Measured measure_text(const Options& options, const std::string& text,
+                      const std::optional<Part>& part) {
     auto model = open_model<LanguageModel>(options);
     const Windows windows = windows_of(options, model);
     require_tokenizer(model, "--text");
     std::vector<TokenId> ids = model.encode(text);
-    if (ids.empty()) throw BadInput(path + ": the text has no token");
+    if (ids.empty()) throw BadInput(options.required("text") + ": the text has no token");
     std::size_t bytes = text.size();
+    const std::size_t most = options.number_or("max-tokens", SIZE_MAX, 1);
     if (most < ids.size()) {
         ids.resize(most);
         bytes = model.decode(ids).size();
     }
+    const std::size_t total = window_count(ids.size(), windows);
+    const auto [first, end] = items_of(part, total);
+    Progress progress("slip eval: windows");
+    const std::vector<double> losses =
+        window_losses(model, ids, windows, {first, end},
+                      [&](std::size_t done) { progress.update(done, end - first); });
+    return {{{"tokens", ids.size()}, {"bytes", bytes}}, total, losses};
+}
 
-    PerplexityResult result;
-    {
-        Progress progress("slip eval: tokens");
-        result = perplexity(model, ids, windows,
-                            [&](std::uint64_t done) { progress.update(done, ids.size()); });
-    }
-    const double bits_per_byte = result.nll / std::log(2.0) / static_cast<double>(bytes);
+int evaluate_text(const Options& options) {
+    const std::string text = base::read_file(options.required("text"));
+    const nlohmann::json request{{"text", digest_of_text(text)},
+                                 {"max-tokens", given(options, "max-tokens")},
+                                 {"window", given(options, "window")},
+                                 {"stride", given(options, "stride")}};
+    const auto measured = measured_in_parts(options, request, [&](const std::optional<Part>& part) {
+        return measure_text(options, text, part);
+    });
+    if (!measured) return 0;
+    PerplexityResult result{measured->common.at("tokens"), 0};
+    for (const auto& loss : measured->values) result.nll += loss.get<double>();
+    const double bits_per_byte =
+        result.nll / std::log(2.0) / measured->common.at("bytes").get<double>();
     if (options.has("json")) {
         const nlohmann::ordered_json json{{"tokens", result.tokens},
                                           {"nll", result.nll},
@@ -65,51 +93,71 @@ std::size_t best_of(const std::vector<double>& scores) {
                                     scores.begin());
 }
 
-struct ChoicesResult {
-    std::size_t correct = 0;
-    std::size_t correct_per_byte = 0;
-    std::vector<std::size_t> choices;
-
-    double share(std::size_t count) const {
-        return static_cast<double>(count) / static_cast<double>(choices.size());
-    }
+/// The likeliest ending, and the likeliest for its length.
+struct Answer {
+    std::size_t choice = 0;
+    std::size_t per_byte = 0;
 };
 
-void answer(const Question& question, LanguageModel& model, ChoicesResult& result) {
+Answer answer(const Question& question, LanguageModel& model) {
     std::vector<double> scores = log_likelihoods(model, question.context, question.endings);
-    result.choices.push_back(best_of(scores));
-    result.correct += result.choices.back() == question.answer ? 1U : 0U;
+    Answer found{best_of(scores), 0};
     for (std::size_t i = 0; i < scores.size(); ++i) {
         scores[i] /= static_cast<double>(question.endings[i].size());
     }
-    result.correct_per_byte += best_of(scores) == question.answer ? 1U : 0U;
+    found.per_byte = best_of(scores);
+    return found;
+}
+
+/// An object for each question.
+Measured measure_choices(const Options& options, const std::vector<Question>& questions,
+                         const std::optional<Part>& part) {
+    auto model = open_model<LanguageModel>(options);
+    require_tokenizer(model, "--choices");
+    const auto [first, end] = items_of(part, questions.size());
+    Measured measured{nlohmann::json::object(), questions.size()};
+    Progress progress("slip eval: questions");
+    for (std::size_t i = first; i < end; ++i) {
+        const Answer found = answer(questions[i], model);
+        measured.values.push_back({{"choice", found.choice},
+                                   {"correct", found.choice == questions[i].answer},
+                                   {"correct_per_byte", found.per_byte == questions[i].answer}});
+        progress.update(i + 1 - first, end - first);
+    }
+    return measured;
 }
 
 int evaluate_choices(const Options& options) {
-    std::vector<Question> questions = read_questions(options.required("choices"));
+    const std::string path = options.required("choices");
+    std::vector<Question> questions = read_questions(path);
     const std::size_t most = options.number_or("limit", SIZE_MAX, 1);
     if (most < questions.size()) questions.resize(most);
-    auto model = open_model<LanguageModel>(options);
-    require_tokenizer(model, "--choices");
-    ChoicesResult result;
-    {
-        Progress progress("slip eval: questions");
-        for (const Question& question : questions) {
-            answer(question, model, result);
-            progress.update(result.choices.size(), questions.size());
-        }
+    const nlohmann::json request{{"choices", digest_of_text(base::read_file(path))},
+                                 {"limit", given(options, "limit")}};
+    const auto measured = measured_in_parts(options, request, [&](const std::optional<Part>& part) {
+        return measure_choices(options, questions, part);
+    });
+    if (!measured) return 0;
+    std::size_t correct = 0, correct_per_byte = 0;
+    std::vector<std::size_t> choices;
+    for (const auto& value : measured->values) {
+        choices.push_back(value.at("choice"));
+        correct += value.at("correct") ? 1U : 0U;
+        correct_per_byte += value.at("correct_per_byte") ? 1U : 0U;
     }
+    const auto share = [&](std::size_t count) {
+        return static_cast<double>(count) / static_cast<double>(choices.size());
+    };
     if (options.has("json")) {
-        const nlohmann::ordered_json json{{"items", result.choices.size()},
-                                          {"correct", result.correct},
-                                          {"accuracy", result.share(result.correct)},
-                                          {"accuracy_norm", result.share(result.correct_per_byte)},
-                                          {"choices", result.choices}};
+        const nlohmann::ordered_json json{{"items", choices.size()},
+                                          {"correct", correct},
+                                          {"accuracy", share(correct)},
+                                          {"accuracy_norm", share(correct_per_byte)},
+                                          {"choices", choices}};
         std::cout << json.dump() << '\n';
     } else {
-        std::cout << "questions            " << result.choices.size() << "\naccuracy             "
-                  << result.share(result.correct) << "\naccuracy, a byte     "
-                  << result.share(result.correct_per_byte) << '\n';
+        std::cout << "questions            " << choices.size() << "\naccuracy             "
+                  << share(correct) << "\naccuracy, a byte     " << share(correct_per_byte) << '\n';
     }
     return 0;
 }
@@ -119,7 +167,8 @@ int evaluate_choices(const Options& options) {
 int evaluate(const Arguments& arguments) {
     Options options(
         std::string("eval ") + model_usage +
-            "\n            (--text FILE | --choices FILE | --images FILE --labels FILE) [--json]",
+            "\n            (--text FILE | --choices FILE | --images FILE --labels FILE) [--json]\n"
+            "            [--part I/N] [--results DIR]",
         "Measures a text's perplexity, the share of multiple-choice questions whose "
         "right ending is the likeliest (MODEL-12), or the share of images that a "
         "convolutional network classifies right\n(CNN-6).");
@@ -143,6 +192,7 @@ int evaluate(const Arguments& arguments) {
                        "sum in nats; or {\"items\", \"correct\", \"accuracy\", "
                        "\"accuracy_norm\", \"choices\"}; or {\"images\", \"correct\", "
                        "\"accuracy\", \"classes\"}, the class that is chosen for each image");
+    add_part_flags(options);
     if (!options.parse(arguments)) return 0;
     if (options.has("images")) {
         for (const char* name : {"text", "choices", "max-tokens", "window", "stride"}) {

@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "optimized/artifact/layout.hpp"
 #include "optimized/import/idx.hpp"
+#include "programs/slip/evaluation_parts.hpp"
 #include "programs/slip/model.hpp"
 #include "programs/slip/progress.hpp"
 #include "slip/error.hpp"
@@ -42,21 +46,43 @@ void require_fit(const IdxImages& images, const ImageShape& taken, const std::st
                    std::to_string(taken.channels));
 }
 
-/// The logits of `count` images, one row per image.
-std::vector<float> logits_of(ImageClassifier& model, const IdxImages& images, std::size_t count) {
+/// The logits of the images of a range, one row per image.
+std::vector<float> logits_of(ImageClassifier& model, const IdxImages& images,
+                             const ItemRange& range) {
     const std::size_t at_once = model.images_at_once();
     std::vector<float> logits;
     Progress progress("slip eval: images");
-    for (std::size_t first = 0; first < count; first += at_once) {
-        const std::size_t batch = std::min(at_once, count - first);
+    for (std::size_t first = range.first; first < range.end; first += at_once) {
+        const std::size_t batch = std::min(at_once, range.end - first);
         const auto bytes = std::span(images.pixels)
                                .subspan(first * model.image_size(), batch * model.image_size());
         const std::vector<float> rows =
             model.classify(std::vector<float>(bytes.begin(), bytes.end()));
         logits.insert(logits.end(), rows.begin(), rows.end());
-        progress.update(first + batch, count);
+        progress.update(first + batch - range.first, range.end - range.first);
     }
     return logits;
+}
+
+/// An object for each image.
+Measured measure_images(const Options& options, const LabelledImages& given, std::size_t count,
+                        const std::optional<Part>& part) {
+    auto model = open_model<ImageClassifier>(options);
+    require_fit(given.images, model.image_shape(), options.required("images"));
+    const ItemRange range = items_of(part, count);
+    const std::vector<float> logits = logits_of(model, given.images, range);
+    const auto classes_per_image = static_cast<std::ptrdiff_t>(model.class_count());
+    Measured measured{nlohmann::json::object(), count};
+    for (std::size_t t = range.first; t < range.end; ++t) {
+        const auto first =
+            logits.begin() + static_cast<std::ptrdiff_t>(t - range.first) * classes_per_image;
+        const auto last = first + classes_per_image;
+        const auto chosen = static_cast<std::size_t>(std::max_element(first, last) - first);
+        nlohmann::json value{{"class", chosen}, {"correct", chosen == given.labels[t]}};
+        if (options.has("logits")) value["logits"] = std::vector<float>(first, last);
+        measured.values.push_back(std::move(value));
+    }
+    return measured;
 }
 
 }  // namespace
@@ -65,20 +91,25 @@ int evaluate_images(const Options& options) {
     const LabelledImages given = read_images(options);
     const std::size_t count = std::min<std::size_t>(
         given.images.count, options.number_or("limit", given.images.count, 1));
-    auto model = open_model<ImageClassifier>(options);
-    require_fit(given.images, model.image_shape(), options.required("images"));
-    const std::vector<float> logits = logits_of(model, given.images, count);
-    const auto classes_per_image = static_cast<std::ptrdiff_t>(model.class_count());
+    const auto digest_of = [&](const char* name) {
+        return artifact::layout::to_hex(artifact::layout::sha256_of_file(options.required(name)));
+    };
+    const nlohmann::json request{{"images", digest_of("images")},
+                                 {"labels", digest_of("labels")},
+                                 {"limit", count},
+                                 {"logits", options.has("logits")}};
+    const auto measured = measured_in_parts(options, request, [&](const std::optional<Part>& part) {
+        return measure_images(options, given, count, part);
+    });
+    if (!measured) return 0;
 
     std::size_t correct = 0;
     std::vector<std::size_t> classes;
     nlohmann::json rows = nlohmann::json::array();
-    for (std::size_t t = 0; t < count; ++t) {
-        const auto first = logits.begin() + static_cast<std::ptrdiff_t>(t) * classes_per_image;
-        const auto last = first + classes_per_image;
-        classes.push_back(static_cast<std::size_t>(std::max_element(first, last) - first));
-        correct += classes.back() == given.labels[t] ? 1U : 0U;
-        if (options.has("logits")) rows.push_back(std::vector<float>(first, last));
+    for (const auto& value : measured->values) {
+        classes.push_back(value.at("class"));
+        correct += value.at("correct") ? 1U : 0U;
+        if (options.has("logits")) rows.push_back(value.at("logits"));
     }
     const double accuracy = static_cast<double>(correct) / static_cast<double>(count);
     if (options.has("json")) {

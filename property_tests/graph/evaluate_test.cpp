@@ -73,6 +73,33 @@ RC_GTEST_PROP(Evaluate, MODEL_12_perplexity_adds_up_what_every_window_says, (std
     RC_ASSERT(result.perplexity() == std::exp(result.nll / static_cast<double>(ids.size())));
 }
 
+/// Bit for bit, so that several processes may share a text.
+RC_GTEST_PROP(Evaluate, MODEL_12_ranges_of_windows_add_up_to_the_whole_text, (std::uint64_t seed)) {
+    Fixture fixture(seed);
+    std::mt19937_64 bits(seed);
+    Windows windows;
+    windows.length = 1 + bits() % fixture.model.config.max_position_embeddings;
+    windows.stride = 1 + bits() % windows.length;
+    const Ids ids = random_ids(seed, 1 + bits() % 30, fixture.model.config.vocab_size);
+    const std::size_t count = window_count(ids.size(), windows);
+    const std::size_t cut = bits() % (count + 1);
+
+    double nll = 0;
+    std::size_t last_progress = 0;
+    for (const WindowRange range : {WindowRange{0, cut}, WindowRange{cut, count}}) {
+        for (const double loss :
+             graph::window_losses(*fixture.graph, fixture.engine, ids, 0, windows, range,
+                                  [&](std::size_t done) { last_progress = done; })) {
+            nll += loss;
+        }
+    }
+
+    RC_ASSERT(nll == graph::perplexity(*fixture.graph, fixture.engine, ids, 0, windows, {}).nll);
+    RC_ASSERT(last_progress == (cut < count ? count - cut : cut));
+    RC_ASSERT(count == 1 || windows.length + (count - 2) * windows.stride < ids.size());
+    RC_ASSERT(windows.length + (count - 1) * windows.stride >= ids.size());
+}
+
 /// A text of several batches: what is scored in a later one is predicted by the logits before it.
 TEST(Evaluate, MODEL_12_a_text_of_several_batches_is_scored_to_its_end) {
     SyntheticModel model = random_llama(2);
