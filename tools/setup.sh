@@ -10,8 +10,8 @@ test_packages="libgtest-dev librapidcheck-dev clang-format flake8 shellcheck ope
   chromium chromium-driver python3-selenium"
 # What trains the attackers of experiments/safety.
 experiment_packages="libtorch-dev libopenblas0-pthread"
-# What reads alerts; what builds Debian packages.
-full_packages="prometheus debhelper lintian"
+# What reads alerts; what builds Debian packages; what runs job arrays.
+full_packages="prometheus debhelper lintian slurm-wlm munge"
 # What 'slip bench kernels' compares with; it is built without those that are not there.
 peer_packages="libopenblas-dev fflas-ffpack libntl-dev libflint-dev libdnnl-dev libeigen3-dev"
 # What compiles for sanitizers and fuzzers, in three fifths of the time that g++ takes, and clang-tidy; llvm-19 has
