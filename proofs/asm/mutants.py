@@ -163,6 +163,9 @@ SIZE_MUTANTS_OF_CLANG = [
     ("avx512", "mask", ANY, "mask", r"cmp +rcx,0x20\b", "cmp rcx,0x21", "n=37 planes=1"),
     ("avx512", "unmask", ANY, "unmask", r"cmp +r9,rdx", "cmp r9d,edx", "m=37 planes=4"),
     ("avx512", "left_bytes", ANY, "left_bytes", r"imul +rsi,rcx", "imul esi,ecx", "m=3 k=5"),
+    # Whether all 64 bytes of a register are kept is not asked.
+    ("avx512", "sample", "n=69", "sample", r"cmovb +r11,r8", "nop", "n=21"),
+    ("avx512", "expand", "blocks=37", "expand", r"cmovb +\w+,r10", "nop", "blocks=3"),
 ]
 # The same, with SLIP_FULL alone, for time: slices counted in 16 bits, a slice's place cut to 16 bits.
 SLOW_SIZE_MUTANTS = [
