@@ -8,6 +8,7 @@ GENERAL = [f"x{i}" for i in range(31)] + ["sp"]
 SCALARS = {"b": 1, "h": 2, "s": 4, "d": 8, "q": 16}  # bytes of a lane, and of a vector's name as one
 MODIFIER = re.compile(r"(lsl|lsr|asr|ror|uxt[bhwx]|sxt[bhwx])(?: #(0x[0-9a-f]+|\d+))?$")
 LANES = re.compile(r"v(\d+)\.(\d*)([bhsdq])(?:\[(\d+)\])?$")
+ONE_VECTOR = re.compile(r"^\{([^{},]*)\}$")  # a list of one
 MEMORY = re.compile(r"\[([^\]]*)\](!?)$")
 ADDRESS = re.compile(r"(?:^|,)\s*([0-9a-f]+)(?: <(.*)>)?$")  # of code, or of what adr and adrp name
 CONDITIONS = {"eq", "ne", "cs", "cc", "mi", "pl", "vs", "vc", "hi", "ls", "ge", "lt", "gt", "le", "al"}
@@ -15,14 +16,15 @@ BRANCHES = "cbz", "cbnz", "tbz", "tbnz"
 
 
 class Operand:
-    """One operand: `kind` is "general", "vector", "immediate", "memory", "condition" or "address". A general
-    register of None is the zero register."""
+    """One operand: `kind` is "general", "vector", "immediate", "float", "memory", "condition" or "address". A
+    general register of None is the zero register."""
 
     def __init__(self, text):
         self.text, self.modifier = text, None
         general = re.fullmatch(r"([wx])(\d+|zr)|(w?)sp", text)
-        lanes, memory = LANES.match(text), MEMORY.match(text)
+        lanes, memory = LANES.match(ONE_VECTOR.sub(r"\1", text)), MEMORY.match(text)
         number = re.fullmatch(r"#(-?(?:0x[0-9a-f]+|\d+))", text)
+        real = re.fullmatch(r"#(-?\d+\.\d+(?:e[+-]\d+)?)", text)
         if general:
             self.kind, self.width = "general", 32 if "w" in (general[1], general[3]) else 64
             self.register = "sp" if text.endswith("sp") else None if general[2] == "zr" else f"x{general[2]}"
@@ -35,6 +37,8 @@ class Operand:
             self.count, self.place = 1, None
         elif number:
             self.kind, self.value = "immediate", int(number[1], 0)
+        elif real:
+            self.kind, self.value = "float", float(real[1])
         elif memory:
             self.kind, self.is_before, self.after = "memory", memory[2] == "!", None
             self.parts = operands_of(memory[1])

@@ -17,7 +17,7 @@ import z3
 
 import pool
 import terms as t
-from hardware import FAILURES, pack
+from hardware import FAILURES, float_states, pack
 from machine import Refused
 from run import variables
 
@@ -28,6 +28,7 @@ from .processor import AArch64
 
 TOOLS = "aarch64-linux-gnu-as", "aarch64-linux-gnu-ld", "qemu-aarch64"
 NOT_COMPARED = re.compile(r"(b|bl|br|blr|ret|nop|prfm|adr|adrp|brk|udf)\b(?!\.)")
+FLOATING = re.compile(r"f|scvtf")
 VECTORS = 32
 # A record: the vectors, the general registers, the flags, whether a branch was taken, which case; memory.
 GENERAL_AT, FLAGS_AT, TAKEN_AT, CASE_AT, STATE, ROOM = 512, 768, 776, 784, 1024, 1024
@@ -75,6 +76,19 @@ WRONG = [
     ("fmov w0, s1", "fmov x0, d1"),
     ("fmov s0, w1", "mov v0.s[0], w1"),
     ("xtn2 v0.8h, v1.4s", "xtn v0.4h, v1.4s"),
+    ("lsl x0, x1, x2", "lsl w0, w1, w2"),
+    ("cinc x0, x1, cc", "cinc x0, x1, ls"),
+    ("ld1r {v0.16b}, [x1]", "ld1r {v0.8b}, [x1]"),
+    ("sshl v0.4s, v1.4s, v2.4s", "sshl v0.8h, v1.8h, v2.8h"),
+    ("fadd v0.2d, v1.2d, v2.2d", "fsub v0.2d, v1.2d, v2.2d"),
+    ("fmul s0, s1, s2", "fmul v0.2s, v1.2s, v2.2s"),
+    ("fdiv d0, d1, d2", "fdiv d0, d2, d1"),
+    ("fcvtl2 v0.2d, v1.4s", "fcvtl v0.2d, v1.2s"),
+    ("fcvtn2 v0.4s, v1.2d", "fcvtn v0.2s, v1.2d"),
+    ("scvtf d0, x1", "scvtf d0, w1"),
+    ("fmov d0, #-1.0", "fmov d0, #1.0"),
+    ("fcmpe s0, s1", "fcmpe s1, s0"),
+    ("fcmpe d0, d1", "fcmpe s0, s1"),
 ]
 
 
@@ -190,6 +204,8 @@ class Case:
         generator = random.Random(self.seed)
         for k in range(len(states()) if "1f" in self.text else 8):  # a branch has less to show in each
             yield self.prepared(states()[(8 * self.seed + k) % len(states())], generator, k)
+        for k, words in enumerate(float_states() if FLOATING.match(self.text) else ()):
+            yield self.prepared(words[:WORDS], generator, k)
 
     def prepared(self, words, generator, k):
         """`words` with all that points into the memory."""
@@ -208,7 +224,7 @@ class Case:
                     high = generator.getrandbits(32) << 32 if part.width == 32 else 0
                     words[index(part.register)] = number & t.mask(part.width) | high
             words[index(base.register)] = at
-        if "div" in self.text and k % 2:  # small ones too
+        if self.text.startswith(("sdiv", "udiv")) and k % 2:  # small ones too
             words[index(decoded(self.text).operands[2].register)] &= 0xff000000ff
         return words
 

@@ -2,7 +2,7 @@
 
 from machine import Refused
 
-from . import memory, vectors  # noqa: F401  (they fill TABLE)
+from . import floating, memory, vectors  # noqa: F401  (they fill TABLE)
 from .scalar import TABLE
 
 

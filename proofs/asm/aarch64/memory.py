@@ -80,3 +80,11 @@ def store_pair(m, i):
     with access(m, memory) as at:
         m.store(at, cells_of(m, first, size))
         m.store(t.add(at, size, 64), cells_of(m, second, size))
+
+
+@instruction("ld1r", of=None)
+def load_repeated(m, i):
+    operand, memory = i.operands
+    with access(m, memory) as at:
+        cells = m.load(at, operand.element)
+    m.write_cells(operand, cells * operand.count)

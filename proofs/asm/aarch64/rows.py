@@ -1,5 +1,6 @@
 """The runs that prove AArch64's kernels, and the mutants that they must refuse."""
 
+import encoding
 import layouts
 import linear
 import residues
@@ -24,6 +25,14 @@ def rows():
         add("portable", kernel, ANY, layouts.bytes_of, kernel)
     add("portable", "pack_right", ANY, layouts.pack_right)
     add("portable", "low_rank_inner", ANY, linear.inner_of_rows)
+    add("portable", "low_rank_outer", ANY, linear.outer_of_rows)
+    # With 16 entries of a row or more they are shifted as vectors.
+    for m, k, exponents in ((3, 3, (20, 0, 1)), (2, 9, (13, 7)), (21, 1, range(21)), (2, 19, (13, 0))):
+        add("portable", "pack_left", f"m={m} k={k}", linear.left_of_rows, m, k, exponents)
+    add("portable", "dequantise", ANY, encoding.dequantise)
+    add("portable", "quantise", ANY, encoding.quantise, [encoding.by_shift])
+    add("portable", "sample", "n=4", residues.sample_in_place, 4)
+    add("portable", "sample", "n=21", residues.sample, 21)
     add_products(add)
     return [row for row in table if is_due(row[2])]
 
@@ -46,10 +55,13 @@ def add_products(add):
 
 # (kernel, its instruction, what it becomes, sizes at which it is right: a row's, if the kernel has none of
 # any size). Wrong from 2^32, 2^16 or 2^8 on, where 15 numbers are left, in a second panel or block.
-MASK, UNMASK, BELOW, COMBINATIONS, RIGHT, LEFT, PACK_RIGHT, INNER = (
+MASK, UNMASK, BELOW, COMBINATIONS, RIGHT, LEFT, PACK_RIGHT, INNER, OUTER, DEQUANTISE, QUANTISE = (
     ("portable", kernel, ANY, kernel) for kernel in (
         "mask", "unmask", "below", "combinations_bytes", "right_bytes", "left_bytes", "pack_right",
-        "low_rank_inner"))
+        "low_rank_inner", "low_rank_outer", "dequantise", "quantise"))
+NINE_COLUMNS = "portable", "pack_left", "m=2 k=9", "pack_left"
+PACK_LEFT = "portable", "pack_left", "m=2 k=19", "pack_left"
+SAMPLE = "portable", "sample", "n=4", "sample"
 BYTES, PRODUCTS = (("neon", kernel, ANY, kernel) for kernel in ("packed_bytes", "multiply_panel"))
 PACK = "neon", "pack", "m=9 n=131", "pack"
 SECOND_PANEL = "neon", "gemm", "m=9 n=5 b=1 planes=7", "multiply_planes"
@@ -73,6 +85,14 @@ SIZES = [
     (PACK_RIGHT, r"mul\s+x2, x1, x2", "mul w2, w1, w2", "k=2 n=9"),
     (INNER, r"cmp\s+x11, #0x1f", "cmp x11, #0x1e", "k=1 n=70"),
     (INNER, r"tst\s+x4, #0x7", "tst x4, #0x3", "k=1 n=70"),
+    (OUTER, r"cmp\s+x1, #0x3\b", "cmp x1, #0x2", "m=6 k=9"),
+    (OUTER, r"lsr\s+x20, x30, #2", "and x20, x30, #0xffff; lsr x20, x20, #2", "m=6 k=9"),
+    (DEQUANTISE, r"cmp\s+x4, x6", "cmp w4, w6", "m=21"),
+    (DEQUANTISE, r"cmp\s+x4, #0x2\b", "cmp x4, #0x1", "m=21"),
+    (QUANTISE, r"and\s+x6, x4, #0x7\b", "and x6, x4, #0x3", "n=4"),
+    (QUANTISE, r"cmp\s+x9, #0x6\b", "cmp x9, #0x5", "n=18"),
+    (PACK_LEFT, r"uzp1(\s+v1.8h)", r"uzp2\1", "m=3 k=3"),
+    (NINE_COLUMNS, r"cmp\s+x21, #0xe\b", "cmp x21, #0x6", "m=3 k=3"),
     (BYTES, r"mul\s+x0, x0, x2", "mul w0, w0, w2", "m=3 n=5"),
     (BYTES, r"add\s+x2, x0, #0x7", "add x2, x0, #0x6", "m=3 n=5"),
     (PRODUCTS, r"subs\s+x2, x2, #0x1", "sub x2, x2, #0x1; tst x2, #0xffff", "steps=3"),
@@ -97,6 +117,12 @@ OTHERS = [
     (UNMASK, r"(lsr\s+w5, w5, )#23", r"\1#22", ""),
     (PRODUCTS, r"sdot(\s+v18)", r"udot\1", ""),
     (PRODUCTS, r"v0.4b\[3\]", "v0.4b[2]", ""),
+    (OUTER, r"lsl #16", "lsl #15", ""),
+    (DEQUANTISE, r"fmul(\s+v0.2d, v0.2d, v5)", r"fadd\1", ""),
+    (QUANTISE, r"b\.mi", "b.ls", ""),
+    (QUANTISE, r"fdiv(\s+d7)", r"fmul\1", ""),
+    (PACK_LEFT, r"(cinc\s+w4, w4, )cc", r"\1ls", ""),
+    (SAMPLE, r"(cinc\s+x0, x0, )cc", r"\1ls", ""),
     (CALLS, r"(lsr\s+x0, x0, )#39", r"\1#38", ""),
     (CALLS, r"asr #31", "lsr #31", ""),
     (COLUMNS, r"stp\s+x20, x20, \[x19\]", "stp xzr, xzr, [x19]", ""),

@@ -115,9 +115,12 @@ def place(m, i):
 def shift(m, i):
     width = i.operands[0].width
     v, count = m.read(i.operands[1]), m.count(m.read(i.operands[2], width))
+    if not t.is_int(count) and i.name == "lsl":
+        by = t.band(count, width - 1, width)
+        return m.write(i.operands[0], t.term(v, width) << t.term(by, width))
     if not t.is_int(count):
         raise Refused("a shift count depends on data")
-    m.write(i.operands[0], m.modified(v, width, (i.name, count % width), width))
+    return m.write(i.operands[0], m.modified(v, width, (i.name, count % width), width))
 
 
 @instruction("ubfx", "sbfx", "ubfiz", "sbfiz", "bfi", "bfxil")
@@ -192,12 +195,14 @@ ALIASES = {"cinc": "csinc", "cinv": "csinv", "cneg": "csneg"}  # of one register
 @instruction(*CHOICES, *ALIASES)
 def choose(m, i):
     width, condition = i.operands[0].width, m.decided(m.flags.condition(i.operands[-1].text))
+    if i.name == "cinc":
+        return m.write(i.operands[0], t.add(m.read(i.operands[1]), t.choose(condition, 1, 0, width), width))
     if i.name in ALIASES:
         v = m.read(i.operands[1])
         a, b = CHOICES[ALIASES[i.name]](v, width), v
     else:
         a, b = m.read(i.operands[1]), CHOICES[i.name](m.read(i.operands[2]), width)
-    m.write(i.operands[0], t.choose(condition, a, b, width))
+    return m.write(i.operands[0], t.choose(condition, a, b, width))
 
 
 @instruction("cset", "csetm")

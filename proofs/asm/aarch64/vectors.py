@@ -1,5 +1,6 @@
 """Instructions on vectors of integers."""
 
+import floats
 import terms as t
 from arithmetic import conjunction, conjunction_of_not, disjunction, exclusive, product
 from machine import Refused
@@ -141,6 +142,20 @@ def shift(m, i):
     m.write_lanes(destination, found)
 
 
+@vector("sshl")
+def shift_by_lanes(m, i):
+    """To the left by the lowest byte of the second source's lane, to the right if it is negative."""
+    destination, first, second = i.operands
+    w, found = 8 * destination.element, []
+    for x, by in zip(m.lanes(first), m.lanes(second)):
+        count = m.count(t.extract(by, 0, 8))
+        if not t.is_int(count):
+            raise Refused("a shift count depends on data")
+        count = t.signed(count, 8)
+        found.append(t.shl(x, count, w) if count >= 0 else t.sar(x, -count, w))
+    m.write_lanes(destination, found)
+
+
 # --- wider and narrower lanes --------------------------------------------------------------------
 
 def half(m, operand, i):
@@ -268,6 +283,9 @@ COMPUTED = frozenset(TABLE)  # what follows moves what there is
 def move(m, i):
     """Between vectors, lanes of them and general registers."""
     destination, source = i.operands
+    if source.kind == "float":
+        number = floats.bits_of(source.value, 8 * destination.element)
+        return m.write_lanes(destination, [number] * destination.count)
     if source.kind == "general":
         size = destination.size
         return m.write_cells(destination, t.to_cells(t.extract(m.read(source), 0, 8 * size), 8 * size))
