@@ -35,6 +35,44 @@ def in_parts(function):
     return run
 
 
-conjunction, disjunction = in_parts(t.band), in_parts(t.bor)
-conjunction_of_not = in_parts(lambda a, b, w: t.band(t.invert(a, w), b, w))
-exclusive = in_parts(lambda a, b, w: (t.exclusive if w == 8 else t.bxor)(a, b, w))
+def of_words(polynomial, function):
+    """The same, or of machines that write it so, as a polynomial of words modulo 2."""
+    plain = in_parts(function)
+
+    def run(m, a, b, width):
+        return polynomial(a, b, width) if m.modulo_2 else plain(m, a, b, width)
+    return run
+
+
+def rest_modulo_2(a, b, width):
+    """(a + 1) b = a b + b."""
+    return t.sum_modulo_2(t.product_modulo_2(a, b, width), b, width)
+
+
+disjunction = in_parts(t.bor)
+conjunction = of_words(t.product_modulo_2, t.band)
+conjunction_of_not = of_words(rest_modulo_2, lambda a, b, w: t.band(t.invert(a, w), b, w))
+exclusive = of_words(t.sum_modulo_2, lambda a, b, w: (t.exclusive if w == 8 else t.bxor)(a, b, w))
+
+
+def looked_up_modulo_2(table, operands, width):
+    """A function of 3 bits as a polynomial modulo 2 of words: that of a, b, c is bit 4 a + 2 b + c of the
+    table."""
+    total = 0
+    for chosen in range(8):
+        rows = [row for row in range(8) if row & chosen == row]
+        if sum(table >> row & 1 for row in rows) % 2:
+            product = t.mask(width)
+            for k, v in enumerate(operands):
+                if chosen >> (2 - k) & 1:
+                    product = t.product_modulo_2(product, v, width)
+            total = t.sum_modulo_2(total, product, width)
+    return total
+
+
+def lemma():
+    """What is wrong with the polynomials of some table, of 8 operands that have all combinations of bits; or
+    None."""
+    operands = [sum((row >> 2 - k & 1) << row for row in range(8)) for k in range(3)]
+    wrong = [table for table in range(256) if looked_up_modulo_2(table, operands, 8) != table]
+    return f"the polynomials of the tables {wrong} are wrong" if wrong else None

@@ -72,6 +72,8 @@ WRONG = [
     ("vpscatterdd DWORD PTR [rax+zmm1*1]{k1},zmm2", "vpscatterdd DWORD PTR [rax+zmm1*2]{k1},zmm2"),
     ("kxnorw k1,k2,k3", "kxorw k1,k2,k3"),
     ("psubusb xmm0,xmm1", "psubb xmm0,xmm1"),
+    ("vprolq zmm0,zmm1,0x3", "vprorq zmm0,zmm1,0x3"),
+    ("vpternlogq zmm0,zmm1,zmm2,0xb4", "vpternlogq zmm0,zmm2,zmm1,0xb4"),
     ("cmpltpd xmm0,xmm1", "cmpltpd xmm1,xmm0"),
     ("vfmadd231pd ymm0,ymm1,ymm2", "vfmadd132pd ymm0,ymm1,ymm2"),
     ("vfnmadd231pd ymm0,ymm1,ymm2", "vfmadd231pd ymm0,ymm1,ymm2"),
@@ -352,6 +354,7 @@ class Model:
         self.cells = list(pack(words)) if level == 2 else UNKNOWN_CELLS
         m = self.machine = X86(NoImage())
         m.multiply = multiply
+        m.modulo_2 = bool(sum(words) % 2)  # either way of writing AND, OR, XOR
         self.vectors = [self.cells[64 * v:64 * v + 64] for v in range(VECTORS)]
         m.vectors = list(self.vectors)
         m.masks = {f"k{k}": (words if level else known)[MASK_AT // 8 + k] for k in range(MASKS)}

@@ -2,6 +2,7 @@
 
 import os
 
+import keccak
 import masks
 from mutants import Mutant, first_per
 
@@ -26,6 +27,11 @@ def rows():
     # Whole registers, and a part of one.
     for backend, lanes in masks.LANES.items():
         add(backend, "decode", f"count={lanes + 1}", masks.decode, lanes + 1)
+    # As RAND-8 has it; the longest inputs, and none.
+    for backend in masks.LANES:
+        for length, permutations in ((49, 2), (167, 3), (0, 1)):
+            add(backend, "shake128", f"length={length} permutations={permutations}", keccak.of_each, length,
+                permutations)
     if "SLIP_FULL" in os.environ:
         return table
     first = {}
@@ -36,11 +42,13 @@ def rows():
 
 # (backend, kernel, sizes, function that is changed, its instruction, what it becomes). Noise: a comparison
 # lost or with equals, another bit, a sign. Floats: a root of another node, a sign, a product that is not
-# fused, another order of operands, a comparison the other way round; a whole register for a part.
+# fused, another order of operands, a comparison the other way round; a whole register for a part. SHAKE-128:
+# a rotation, a complement, the padding of the last input.
 NOISE = "add_noise_to_column"
 SECRET = "transform_secret_elements"
 MATRIX = "transform_small_rows"
 DECODE = "decode_all"
+SHAKE = "shake128_of_each"
 MUTANTS = [
     ("portable", "add_noise", "n=37 planes=1", NOISE, r"psubusb", "psubb"),
     ("portable", "add_noise", "n=37 planes=1", NOISE, r"(psrlw .*,)0x2", r"\g<1>0x1"),
@@ -69,10 +77,28 @@ MUTANTS = [
     ("avx2", "decode", "count=5", DECODE, r"cmova( +\w+,\w+)", r"mov\1"),
     ("avx512", "decode", "count=9", DECODE, r"vcmpltpd (k\d),(zmm\d+),(zmm\d+)", r"vcmpltpd \1,\3,\2"),
     ("avx512", "decode", "count=9", DECODE, r"vmulpd", "vaddpd"),
+    ("portable", "shake128", "length=49 permutations=2", SHAKE, r"(psrlq .*,)0x13\b", r"\g<1>0x12"),
+    ("portable", "shake128", "length=49 permutations=2", SHAKE, r"(xor +BYTE PTR \[rcx.*,)0x1f",
+     r"\g<1>0x1e"),
+    ("avx2", "shake128", "length=49 permutations=2", SHAKE, r"vpandn", "vpand"),
+    ("avx2", "shake128", "length=49 permutations=2", SHAKE, r"(add +BYTE PTR .*,)0x80", r"\g<1>0x40"),
+    ("avx512", "shake128", "length=49 permutations=2", SHAKE, r"(vprorq .*,)0x13\b", r"\g<1>0x14"),
+    ("avx512", "shake128", "length=49 permutations=2", SHAKE, r"(vpternlogq .*,)0xb4", r"\g<1>0xd2"),
+]
+# The same; and the last sizes must accept it, for they do not come to what is changed: where the bytes of the
+# second permutation go.
+SIZE_MUTANTS = [
+    ("portable", "shake128", "length=49 permutations=2", SHAKE, r"add +r13,0xa8", "add r13,0xa0",
+     "length=0 permutations=1"),
+    ("avx2", "shake128", "length=49 permutations=2", SHAKE, r"add +r14,0xa8", "add r14,0xa0",
+     "length=0 permutations=1"),
+    ("avx512", "shake128", "length=49 permutations=2", SHAKE, r"add +r14,0xa8", "add r14,0xa0",
+     "length=0 permutations=1"),
 ]
 
 
 def mutants():
     """With SLIP_FULL all; everyday one of each kernel."""
+    larger = SIZE_MUTANTS if "SLIP_FULL" in os.environ else []
     return first_per(lambda mutant: mutant.kernel, [
-        Mutant(*row, f"with '{row[4]}' changed") for row in MUTANTS])
+        Mutant(*row[:6], f"with '{row[4]}' changed", *row[6:]) for row in MUTANTS + larger])

@@ -29,6 +29,8 @@ POSITIVE = {}  # id of a sum of floats that is never -0 -> the sum
 SIZES = {}     # id of a size, a counter or a pointer (sizes.py) -> the term
 XORS = {}      # id of a sum of bytes modulo 2 -> ({id: byte}, constant)
 XOR_ORDER = {}  # id of a byte in such a sum -> its place: what lanes do alike looks alike
+MODULO_2 = {}  # id of a sum of words modulo 2 -> (ids of the words, constant)
+MODULO_2_SUMS = {}  # (width, ids of words, constant) -> the sum
 
 
 def keep(v):
@@ -43,7 +45,7 @@ def one(v):
 
 def forget():
     for table in (LINEAR, SIGNS, PRODUCTS, APPLIED, APPLICATIONS, MAXIMA, COUNTS, BITS, XORS, XOR_ORDER,
-                  POSITIVE, PRODUCTIVE, SIZES):
+                  POSITIVE, PRODUCTIVE, SIZES, MODULO_2, MODULO_2_SUMS):
         table.clear()
     sums.forget()
     SUMS.clear()
@@ -586,6 +588,43 @@ def exclusive_byte(a, b):
     if len(atoms) > 1 or constant:
         XORS[keep(total)] = atoms, constant
     return total
+
+
+def sum_modulo_2(a, b, width):
+    """a XOR b as a sum of words: the same words in any order are one term."""
+    if is_int(a) and is_int(b):
+        return a ^ b
+    (words, constant), (more, other) = (summands_modulo_2(v) for v in (a, b))
+    key = width, words ^ more, constant ^ other
+    if not key[1]:
+        return key[2]
+    if key not in MODULO_2_SUMS:
+        total = one(made(z3.Z3_mk_bvxor, term(a, width), term(b, width)))
+        MODULO_2_SUMS[key] = total
+        MODULO_2[keep(total)] = key[1:]
+    return MODULO_2_SUMS[key]
+
+
+def summands_modulo_2(v):
+    """(ids of words, constant) of a sum."""
+    if is_int(v):
+        return frozenset(), v
+    if ident(v) not in MODULO_2:
+        MODULO_2[keep(v)] = frozenset((ident(v),)), 0
+        MODULO_2_SUMS[width_of(v), *MODULO_2[ident(v)]] = v
+    return MODULO_2[ident(v)]
+
+
+def product_modulo_2(a, b, width):
+    """a AND b, of a and b in either order; of a word x and its complement alike: (x + 1) y = x y + y."""
+    if is_int(a) or is_int(b):
+        return band(a, b, width)
+    for v, other in ((a, b), (b, a)):
+        if summands_modulo_2(v)[1] >> width - 1:
+            complement = sum_modulo_2(v, mask(width), width)
+            return sum_modulo_2(product_modulo_2(complement, other, width), other, width)
+    a, b = sorted((a, b), key=keep)
+    return a if a.eq(b) else one(made(z3.Z3_mk_bvand, a, b))
 
 
 def shl(v, count, width):

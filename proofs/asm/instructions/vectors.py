@@ -3,7 +3,7 @@
 import operator
 
 import terms as t
-from arithmetic import conjunction, conjunction_of_not, disjunction, exclusive, product
+from arithmetic import conjunction, conjunction_of_not, disjunction, exclusive, looked_up_modulo_2, product
 from machine import Refused
 
 from .flags import Flags
@@ -254,6 +254,26 @@ def shifts():
 shifts()
 
 
+def rotations():
+    def run(left, element):
+        width = 8 * element
+
+        def rotate_lanes(m, i, vex):
+            count = i.operands[2].value % width
+            to = count if left else -count % width
+
+            def rotated(x):
+                return t.concat([(t.extract(x, 0, width - to), width - to),
+                                 (t.extract(x, width - to, to), to)]) if to else x
+            put(m, i, each(rotated, m.lanes(i.operands[1], size_of(i), element)), element, vex)
+        return rotate_lanes
+    for letter, element in (("d", 4), ("q", 8)):
+        VECTOR["prol" + letter], VECTOR["pror" + letter] = run(True, element), run(False, element)
+
+
+rotations()
+
+
 @vector(*(f"pabs{c}" for c in "bwdq"))
 def absolute(m, i, vex):
     element = {"b": 1, "w": 2, "d": 4, "q": 8}[i.name[-1]]
@@ -269,6 +289,9 @@ def ternary(m, i, vex):
     lanes = zip(*(m.lanes(o, size, element) for o in i.operands[:3]))
     out = []
     for abc in lanes:
+        if m.modulo_2:
+            out.append(looked_up_modulo_2(table, abc, w))
+            continue
         if table == 0x96:
             out.append(exclusive(m, exclusive(m, abc[0], abc[1], w), abc[2], w))
             continue
