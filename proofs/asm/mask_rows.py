@@ -3,6 +3,7 @@
 import os
 
 import keccak
+import mask_products
 import masks
 from mutants import Mutant, first_per
 
@@ -27,6 +28,11 @@ def rows():
     # Whole registers, and a part of one.
     for backend, lanes in masks.LANES.items():
         add(backend, "decode", f"count={lanes + 1}", masks.decode, lanes + 1)
+    # Two rows, the last in part; several columns of halves, a second group of rows, an odd number of planes.
+    for backend, lanes in masks.LANES.items():
+        for elements, m, planes in ((1, masks.DEGREE + 5, 6), (3, lanes * masks.DEGREE + 5, 5)):
+            add(backend, "multiply_small_matrix", f"d={elements} m={m} planes={planes}",
+                mask_products.multiply_matrix, elements, m, planes)
     # As RAND-8 has it; the longest inputs, and none.
     for backend in masks.LANES:
         for length, permutations in ((49, 2), (167, 3), (0, 1)):
@@ -43,12 +49,13 @@ def rows():
 # (backend, kernel, sizes, function that is changed, its instruction, what it becomes). Noise: a comparison
 # lost or with equals, another bit, a sign. Floats: a root of another node, a sign, a product that is not
 # fused, another order of operands, a comparison the other way round; a whole register for a part. SHAKE-128:
-# a rotation, a complement, the padding of the last input.
+# a rotation, a complement, the padding of the last input. Products: a sign, a lane, the reduction.
 NOISE = "add_noise_to_column"
 SECRET = "transform_secret_elements"
 MATRIX = "transform_small_rows"
 DECODE = "decode_all"
 SHAKE = "shake128_of_each"
+PRODUCT = "multiply_small_rows"
 MUTANTS = [
     ("portable", "add_noise", "n=37 planes=1", NOISE, r"psubusb", "psubb"),
     ("portable", "add_noise", "n=37 planes=1", NOISE, r"(psrlw .*,)0x2", r"\g<1>0x1"),
@@ -84,6 +91,12 @@ MUTANTS = [
     ("avx2", "shake128", "length=49 permutations=2", SHAKE, r"(add +BYTE PTR .*,)0x80", r"\g<1>0x40"),
     ("avx512", "shake128", "length=49 permutations=2", SHAKE, r"(vprorq .*,)0x13\b", r"\g<1>0x14"),
     ("avx512", "shake128", "length=49 permutations=2", SHAKE, r"(vpternlogq .*,)0xb4", r"\g<1>0xd2"),
+    ("portable", "multiply_small_matrix", "d=1 m=261 planes=6", "write_small_row", r"psubusw", "psubw"),
+    ("portable", "multiply_small_matrix", "d=1 m=261 planes=6", "reduce_product", r"unpckhpd", "unpcklpd"),
+    ("avx2", "multiply_small_matrix", "d=1 m=261 planes=6", PRODUCT, r"vpminuw", "vpmaxuw"),
+    ("avx2", "multiply_small_matrix", "d=1 m=261 planes=6", "reduce_product", r"vfnmadd", "vfmadd"),
+    ("avx512", "multiply_small_matrix", "d=1 m=261 planes=6", PRODUCT, r"vfnmadd231pd", "vfmadd231pd"),
+    ("avx512", "multiply_small_matrix", "d=1 m=261 planes=6", PRODUCT, r"sar( +\w+,)0x18", r"shr\g<1>0x18"),
 ]
 # The same; and the last sizes must accept it, for they do not come to what is changed: where the bytes of the
 # second permutation go.
