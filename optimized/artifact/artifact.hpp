@@ -175,8 +175,8 @@ public:
     const base::ModelConfig& config() const;
     const base::parameters::ParameterSet& set() const { return *description_.set; }
     const std::vector<CharlieGroup>& groups() const { return description_.groups; }
-    /// A view of the file's bytes, all of them canonical. Whether they are w W_D takes David's
-    /// half.
+    /// A view of the file's bytes, all of them canonical. Whether they are w W_D, or w W_t, takes
+    /// David's half.
     base::CheckSecret check_secret() const;
     /// MODEL-20: whether hints, and the keys of V and E, are encrypted.
     bool sealed() const { return sealed_; }

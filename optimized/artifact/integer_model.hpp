@@ -1,5 +1,5 @@
-// What the integers of an artifact mean: W_int = 2^t W_D + A B, and the bounds under which its
-// products are exact. spec/decomposition.md, DECO-1, and spec/encoding.md.
+// What the integers of an artifact of the paper's split mean: W_int = 2^t W_D + A B, and the bounds
+// under which its products are exact. spec/decomposition.md, DECO-1, and spec/encoding.md.
 #pragma once
 
 #include <cstddef>

@@ -11,11 +11,11 @@ namespace slip::base {
 /// view of bytes that somebody else owns, as secret as the factors.
 struct CheckSecret {
     std::span<const std::uint8_t> seed;  // check_seed_bytes, the key of the combinations w
-    /// w W_D, index = GroupId: kappa x planes x n bytes of each group, combination after
-    /// combination.
+    /// w W_D or, of the hidden split, w W_t (HIDE-1), index = GroupId: kappa x planes x n bytes of
+    /// each group, combination after combination.
     std::vector<std::span<const std::uint8_t>> companions;
-    /// z W_D mod 2^61 - 1 (MASK-10), n entries of 8 bytes, little-endian, for each group with
-    /// lattice masks; empty for the others.
+    /// z W_D, or z W', mod 2^61 - 1 (MASK-10), n entries of 8 bytes, little-endian, for each group
+    /// with lattice masks; empty for the others.
     std::vector<std::span<const std::uint8_t>> product_companions;
 };
 

@@ -152,9 +152,9 @@ MatrixView<const std::int64_t> HybridEngine::low_rank_inner(GroupId id) {
     return z;
 }
 
-/// Receives y_D and adds the low-rank part. LIN-2 and ENC-2: y_int = 2^t y_D + A z, then the row's
-/// and the column's scale. A position of a convolution is a column like another, and has the scale
-/// of its image.
+/// LIN-2 and ENC-2: receives y_D and adds the low-rank part, y_int = 2^t y_D + A z, or receives
+/// W' q, to which nothing is added; then the row's and the column's scale. A position of a
+/// convolution is a column like another, and has the scale of its image.
 void HybridEngine::receive_and_scale(GroupId id, MatrixView<const std::int64_t> z,
                                      std::span<const MatrixView<float>> outputs,
                                      std::size_t first_column) {

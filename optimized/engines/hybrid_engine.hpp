@@ -25,13 +25,15 @@ namespace slip::engines {
 std::uint64_t charlie_multiplications_per_column(const artifact::CharlieGroup& group,
                                                  const base::parameters::ParameterSet& set);
 
-/// One message per group: quantise (ENC-1), mask and send (MASK-1), Charlie's low-rank part while
-/// David multiplies, receive, check and unmask (INTEG-3, MASK-4), add (LIN-2), dequantise (ENC-2).
-/// MODEL-1: every offloaded product goes this way, those of rank 0 too. LIN-4: every output equals
-/// UnsplitEngine's, bit for bit. MODEL-6: nothing here can reach W_D; only David and the session's
-/// work ahead of use hold it. Reserves no memory for a message once a larger one was sent. A wide
-/// matrix of the hidden split has a message for each of its parts, whose outputs are added
-/// (HIDE-7).
+/// One message per group: quantise (ENC-1), mask and send (MASK-1), receive, check and unmask
+/// (INTEG-3; MASK-4, MASK-8, HIDE-5), dequantise (ENC-2). With the paper's split Charlie's low-rank
+/// part is computed while David multiplies, and added before it is dequantised (LIN-2); with the
+/// hidden split, what is unmasked is the whole product. MODEL-1: every offloaded product goes this
+/// way, those of rank 0 too. LIN-4: every output equals that of the integer model's own engine,
+/// UnsplitEngine or HiddenModelEngine, bit for bit. MODEL-6: nothing here can reach the matrices
+/// that David multiplies by; only he and, of uniform masks, the session's work ahead of use hold
+/// them. Reserves no memory for a message once a larger one was sent. A wide matrix of the hidden
+/// split has a message for each of its parts, whose outputs are added (HIDE-7).
 class HybridEngine : public base::Engine {
 public:
     /// Opens a session with the David to whom `transport` leads, and ends it in order. `weights`
@@ -90,9 +92,10 @@ private:
     // Kept from message to message, so that decoding reserves no memory.
     QuantisedColumns quantised_;
     base::SecretBuffer<std::int64_t> inner_;     // B q: b rows, the members' ranks side by side; of
-                                                 // a convolution, b times its positions
-    base::SecretBuffer<std::int64_t> products_;  // lift(y_D): b x M
-    base::SecretBuffer<std::int64_t> integers_;  // y_int of one column or position
+                                                 // a convolution, b times its positions; of the
+                                                 // hidden split, rows of no entries
+    base::SecretBuffer<std::int64_t> products_;  // y_D, or W' q: b x M
+    base::SecretBuffer<std::int64_t> integers_;  // y_int of one column or position, by LIN-2
     base::SecretBuffer<float> part_;             // what a part adds to an output
 
     const std::shared_ptr<Trace> trace_;

@@ -18,8 +18,8 @@ public:
     Mask(Mask&&) noexcept = default;
     Mask& operator=(Mask&&) noexcept = default;
 
-    /// The two halves of a spent mask: r masks the column that is sent, c = W_D r unmasks the
-    /// reply.
+    /// The two halves of a spent mask: r masks the column that is sent, the cancellation c unmasks
+    /// the reply (MASK-3, MASK-7).
     struct Spent {
         std::uint64_t index = 0;
         Residues mask;

@@ -119,8 +119,8 @@ inline std::size_t at_most(std::size_t count, const base::ProductShape& shape, s
     return std::min(count, std::max<std::size_t>(options.bytes_per_group / bytes, 1));
 }
 
-/// Turns `count` masks r with their cancellations W_D r, side by side, into as many Masks, appended
-/// to `out`, in `memory` as far as it goes. The originals are wiped: the copies are the only ones
+/// Turns uniform masks with their cancellations, side by side, into as many Masks, appended to
+/// `out`, in `memory` as far as it goes. The originals are wiped: the copies are the only ones
 /// (MASK-6).
 inline void append_masks(std::uint64_t first_index, const base::ProductShape& shape,
                          std::size_t planes, std::span<std::uint8_t> masks,

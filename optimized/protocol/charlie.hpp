@@ -72,9 +72,10 @@ public:
     /// own, and sends them. Requires |q| <= 32767 and 1 <= b <= max_columns_of(group).
     void send(base::GroupId group, base::MatrixView<const std::int16_t> activations);
 
-    /// Receives the reply to the last send(), checks it (INTEG-3), and only then unmasks (INTEG-5,
-    /// MASK-4): `products` (b x outputs) gets lift(y_D). Throws IntegrityError, which names the
-    /// peer, on a reject, after the secrets are wiped and ABORT is sent (INTEG-6).
+    /// Receives the reply to the last send(), checks it (INTEG-3), and only then unmasks (INTEG-5):
+    /// `products` (b x outputs) gets y_D (MASK-4, MASK-8) or, of the hidden split, W' q (HIDE-5).
+    /// Throws IntegrityError, which names the peer, on a reject, after the secrets are wiped and
+    /// ABORT is sent (INTEG-6).
     void receive(base::MatrixView<std::int64_t> products);
 
     /// Columns that fit one message to `group`: PARAM-3.

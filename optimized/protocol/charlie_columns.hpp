@@ -59,9 +59,9 @@ public:
     /// any more. Throws InternalError for a reply that was checked before, or after the end.
     std::optional<Checked> check(Answered&& answered);
     /// MASK-4, MASK-8, HIDE-5: y_D, or W' q, for every column, b x M of them or, of a convolution,
-    /// outputs(). Throws InternalError for a reply to
-    /// another session, or one that was unmasked before, or after the end, and if a product does
-    /// not pass MASK-10: then Charlie's own files or memory are damaged.
+    /// outputs(). Throws InternalError for a reply to another session, or one that was unmasked
+    /// before, or after the end, and if a product does not pass MASK-10: then Charlie's own files
+    /// or memory are damaged.
     void unmask(Checked&& reply, base::MatrixView<std::int64_t> products);
 
     /// Every mask and cancellation; the supply's threads end.

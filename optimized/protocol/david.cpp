@@ -132,7 +132,8 @@ void DavidSession::answer_apply(std::span<const std::byte> payload) {
     ++next_sequence_;
 }
 
-/// LIN-1: W_D x mod L for every column, in all planes, or CNN-4: the convolution of the image.
+/// LIN-1: W_D x or W_t x mod L for every column, in all planes, or CNN-4: the convolution of the
+/// image.
 void DavidSession::answer_products(const wire::ColumnsHeader& header,
                                    std::span<const std::uint8_t> columns) {
     const GroupWeights& w = model_.weights[header.group];

@@ -14,9 +14,9 @@
 
 namespace slip::protocol {
 
-/// The combinations w and, of every group, s = w W_D (INTEG-1, INTEG-2), as the kernel reads them.
-/// Made once per loaded model; all sessions of the process share it, because a verdict depends on
-/// the error and w alone (INTEG-10). Thread-safe.
+/// The combinations w and, of every group, s = w W_D or, of the hidden split, w W_t (INTEG-1,
+/// INTEG-2, HIDE-1), as the kernel reads them. Made once per loaded model; all sessions of the
+/// process share it, because a verdict depends on the error and w alone (INTEG-10). Thread-safe.
 class IntegrityCheck {
 public:
     /// `shapes` are those of the groups' products, as David makes them; nothing is multiplied here.

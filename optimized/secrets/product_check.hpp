@@ -24,13 +24,14 @@ base::SecretBuffer<std::uint64_t> product_companion(const base::SecretBuffer<std
 base::SecretBuffer<std::uint64_t> product_companion(const base::SecretBuffer<std::uint64_t>& z,
                                                     base::MatrixView<const std::int16_t> weights);
 
-/// z, and z W_D of every group with lattice masks. Made once per loaded model. Thread-safe.
+/// z, and z W_D or z W' of every group with lattice masks. Made once per loaded model. Thread-safe.
 class ProductCheck {
 public:
     /// `secret.product_companions` outlive the object. `rows`: of the tallest group.
     ProductCheck(const base::CheckSecret& secret, std::size_t rows);
 
-    /// (z W_D) q mod 2^61 - 1, what z y_D has to be. `group` has lattice masks; |q| <= 32767.
+    /// (z W_D) q, or (z W') q, mod 2^61 - 1: what z times the product has to be. `group` has lattice
+    /// masks; |q| <= 32767.
     std::uint64_t expected(base::GroupId group, std::span<const std::int16_t> q) const;
 
     /// Whether z y = expected mod 2^61 - 1. Requires |y| < 2^38. A wrong y passes for one z in
