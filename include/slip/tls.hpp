@@ -1,4 +1,4 @@
-// TLS 1.3 with mutual authentication: spec/session.md, SESS-7.
+// TLS 1.3 with mutual authentication: spec/transport.md, SESS-7.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// Trying again while David has no place for a session: spec/session.md, SESS-8.
+// Trying again while David has no place for a session: spec/transport.md, SESS-8.
 #pragma once
 
 #include <algorithm>

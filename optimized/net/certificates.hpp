@@ -1,4 +1,4 @@
-// The certificates of a deployment: spec/session.md, SESS-7.
+// The certificates of a deployment: spec/transport.md, SESS-7.
 #pragma once
 
 #include <openssl/x509.h>

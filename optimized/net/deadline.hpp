@@ -1,4 +1,4 @@
-// Waiting for a descriptor until a point in time: spec/session.md, SESS-8.
+// Waiting for a descriptor until a point in time: spec/transport.md, SESS-8.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The folders that make_keys() writes: spec/session.md, SESS-10.
+// The folders that make_keys() writes: spec/transport.md, SESS-10.
 #pragma once
 
 #include <ctime>

@@ -1,4 +1,4 @@
-// Charlie's side of a session: mask, send, receive, check, unmask. spec/session.md, spec/linear.md.
+// Charlie's side of a session: mask, send, receive, check, unmask. spec/session.md.
 #pragma once
 
 #include <cstddef>

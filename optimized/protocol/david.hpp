@@ -1,4 +1,5 @@
-// David: multiplies masked columns by W_D and knows nothing else. spec/session.md, spec/linear.md.
+// David: multiplies masked columns by the matrices that he holds, W_D or, of the hidden split,
+// W_t = [A ; U], and knows nothing else. spec/session.md; spec/linear.md, LIN-1.
 #pragma once
 
 #include <cstddef>

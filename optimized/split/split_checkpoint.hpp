@@ -1,4 +1,4 @@
-// Writing the two halves of a split model (MODEL-7): spec/decomposition.md.
+// Writing the two halves of a split model: spec/model.md, MODEL-7.
 #pragma once
 
 #include <string>

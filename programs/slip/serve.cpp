@@ -1,4 +1,4 @@
-// slip serve: an endpoint that clients of OpenAI's interface can ask (spec/serving.md).
+// slip serve: an endpoint that clients of OpenAI's interface can ask (spec/endpoint.md).
 #include <algorithm>
 #include <cctype>
 #include <chrono>

@@ -67,6 +67,24 @@ class Clauses(CheckCase):
         self.write("reference/ring.hpp", "// DEMO-11\n")
         self.assert_red(clauses, "DEMO-11 is no clause", "DEMO-1 declares 'reference'")
 
+    def test_a_comment_that_looks_for_a_clause_in_another_chapter(self):
+        self.write("spec/field.md", "### DEMO-2\n\n**Product.** MUST; reference, test\n")
+        self.write("property_tests/ring_test.cpp", "// DEMO_1 DEMO_2\n")
+        for text in ["// Sums: spec/ring.md, DEMO-1. spec/field.md, DEMO-2.\n",
+                     "// Both: spec/ring.md, spec/field.md.\n/// DEMO-1, DEMO-2.\n",
+                     "// Both, DEMO-1 and DEMO-2.\n#include <a>\n// spec/none.md\n"]:
+            self.write("reference/ring.hpp", text)
+            self.assertEqual(clauses.check(self.root), [])
+        for text in ["// Sums: spec/ring.md, DEMO-1 and DEMO-2.\n",
+                     "// DEMO-1\n\n// spec/ring.md,\n// DEMO-2.\n"]:
+            self.write("reference/ring.hpp", text)
+            self.assert_red(clauses, "ring.hpp: looks for DEMO-2 in spec/ring.md; it is in spec/field.md")
+        for text in ["// Sums: spec/field.md.\n// DEMO-1\n",
+                     "/* Sums:\n   spec/field.md. */\n// DEMO-1\n"]:
+            self.write("reference/ring.hpp", text)
+            self.write("reference/field.hpp", "// DEMO-2\n")
+            self.assert_red(clauses, "ring.hpp: begins with spec/field.md, and names no clause of it")
+
     def test_must_without_a_test(self):
         self.write("spec/ring.md", "### DEMO-1\n\n**Addition.** MUST; reference\n")
         self.assert_red(clauses, "DEMO-1 is a MUST and declares no test")

@@ -1,5 +1,6 @@
 """Clauses of spec/ and the rooms that they declare: no unknown id in the house, no declared room
-without the id, no room that implements a clause and is not declared, a test for every MUST."""
+without the id, no room that implements a clause and is not declared, a test for every MUST, no clause
+that a comment looks for in another chapter."""
 
 import re
 
@@ -22,6 +23,9 @@ ROOMS = {
     "vector": ["conformance/vectors"],
 }
 TEXT = tree.SOURCES + (".py", ".v", ".json", ".md")
+# The end of a line, and what the next line of a comment begins with.
+COMMENT_LINES = re.compile(r"\n[ \t]*(?://+<?|#+|\*(?!\)))?[ \t]*")
+OPENING = re.compile(r"(?:[ \t]*//[^\n]*\n)+|/\*.*?\*/", re.DOTALL)
 
 
 def without_fences(text):
@@ -103,6 +107,31 @@ def undeclared(root, clauses, families):
     return problems
 
 
+def wrong_chapters(root, clauses, families):
+    """A comment's `spec/ring.md, RING-1 and RING-3` names clauses of that chapter. Where the opening
+    comment of a file of the product or the reference names a chapter that has clauses, the file names
+    one of them, or no clause at all."""
+    one = "(?:" + "|".join(sorted(families)) + r")-[0-9]+(?![0-9])"
+    cited = re.compile(rf"\b(spec/[\w-]+\.md), ({one}(?:(?:, | and | to ){one})*)")
+    chapters = {chapter for _, _, chapter in clauses.values()}
+    problems = []
+    for path in {path for folders in ROOMS.values() for folder in folders
+                 for path in tree.files(root, tree.SOURCES + (".py", ".v"), folder)}:
+        name, text = path.relative_to(root).as_posix(), path.read_text()
+        for chapter, ids in cited.findall(COMMENT_LINES.sub(" ", text)):
+            problems += [f"{name}: looks for {clause} in {chapter}; it is in {clauses[clause][2]}"
+                         for clause in re.findall(one, ids)
+                         if clause in clauses and clauses[clause][2] != chapter]
+        opening = OPENING.match(text)
+        if not opening or not name.startswith(tuple(ROOMS["reference"] + ROOMS["optimized"])):
+            continue
+        named = {clauses[clause][2] for clause in re.findall(one, text) if clause in clauses}
+        for chapter in set(re.findall(r"\bspec/[\w-]+\.md", opening[0])) & chapters:
+            if named and chapter not in named:
+                problems.append(f"{name}: begins with {chapter}, and names no clause of it")
+    return sorted(problems)
+
+
 def check(root):
     problems = []
     clauses = read_clauses(root, problems)
@@ -122,4 +151,4 @@ def check(root):
     for clause, places in sorted(uses(root, ["spec"], families).items()):
         if clause not in clauses and clause not in WITHDRAWN:
             problems.append(f"{', '.join(sorted(places))}: refers to {clause}, which is no clause")
-    return problems + undeclared(root, clauses, families)
+    return problems + undeclared(root, clauses, families) + wrong_chapters(root, clauses, families)
