@@ -17,8 +17,8 @@ using Model = std::variant<LanguageModel, ImageClassifier>;
 // has no other. It is no concept, because compilers disagree on the names of constrained templates:
 // one would not link what another has compiled.
 
-/// The checkpoint `model`, a Hugging Face folder or an ONNX file, in float32. Throws BadInput,
-/// naming the file, if it cannot be read or is of another kind:
+/// The checkpoint `model`, a Hugging Face folder, a GGUF file or an ONNX file, in float32. Throws
+/// BadInput, naming the file, if it cannot be read or is of another kind:
 /// `auto model = open_checkpoint<LanguageModel>(folder);`
 template <class Kind = Model>
 [[nodiscard]] SLIP_API Kind open_checkpoint(const std::filesystem::path& model);

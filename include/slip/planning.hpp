@@ -55,10 +55,10 @@ struct MeasureOptions {
     std::function<void(const MeasureProgress&)> progress = {};
 };
 
-/// Measures the checkpoint `model`, a Hugging Face folder or an ONNX file. Throws BadInput, naming
-/// the file and the tensor, for a checkpoint that cannot be split; naming the id, for a token
-/// outside the vocabulary; and for a text with a convolutional network, or with a language model
-/// that has neither BOS nor EOS.
+/// Measures the checkpoint `model`, a Hugging Face folder, a GGUF file or an ONNX file. Throws
+/// BadInput, naming the file and the tensor, for a checkpoint that cannot be split; naming the id,
+/// for a token outside the vocabulary; and for a text with a convolutional network, or with a
+/// language model that has neither BOS nor EOS.
 [[nodiscard]] CheckpointMeasurements measure_checkpoint(const std::filesystem::path& model,
                                                         const MeasureOptions& options);
 

@@ -71,12 +71,12 @@ struct SplitOptions {
     std::optional<SplitPart> part = std::nullopt;
 };
 
-/// Splits the checkpoint `model`, a Hugging Face folder or an ONNX file, into OUT/charlie, which
-/// keeps the sensitive part, and OUT/david, which David may have, or a folder per shard; OUT is
-/// options.out and must not exist. Goes on where a killed split with the same options was
-/// (DECO-11). Returns notes for the user (cut ranks, tied heads). Throws BadInput, also for a grid
-/// that was not accepted; nothing stays then. Split a model once in its life: two artifacts of one
-/// checkpoint give away their difference.
+/// Splits the checkpoint `model`, a Hugging Face folder, a GGUF file or an ONNX file, into
+/// OUT/charlie, which is Charlie's alone, and OUT/david, which David may have, or a folder per
+/// shard; OUT is options.out and must not exist. Goes on where a killed split with the same options
+/// was (DECO-11). Returns notes for the user (cut ranks, tied heads). Throws BadInput, also for a
+/// grid that was not accepted; nothing stays then. By the paper's split, split a model once in its
+/// life: two artifacts of one checkpoint give away their difference.
 std::vector<std::string> split_checkpoint(const std::filesystem::path& model,
                                           const SplitOptions& options);
 
