@@ -30,8 +30,8 @@ public:
     /// `secret.product_companions` outlive the object. `rows`: of the tallest group.
     ProductCheck(const base::CheckSecret& secret, std::size_t rows);
 
-    /// (z W_D) q, or (z W') q, mod 2^61 - 1: what z times the product has to be. `group` has lattice
-    /// masks; |q| <= 32767.
+    /// (z W_D) q, or (z W') q, mod 2^61 - 1: what z times the product has to be. `group` has
+    /// lattice masks; |q| <= 32767.
     std::uint64_t expected(base::GroupId group, std::span<const std::int16_t> q) const;
 
     /// Whether z y = expected mod 2^61 - 1. Requires |y| < 2^38. A wrong y passes for one z in
