@@ -167,6 +167,7 @@ void require_norms(const HiddenModel& model) {
 kernels::PlanarMatrix planar(const std::vector<std::int8_t>& planes, std::size_t count,
                              std::size_t rows, std::size_t n) {
     std::vector<kernels::WeightMatrix> matrices;
+    matrices.reserve(count);
     for (std::size_t p = 0; p < count; ++p) {
         matrices.emplace_back(planes.data() + p * rows * n, rows, n);
     }

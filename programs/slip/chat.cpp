@@ -34,7 +34,10 @@ class Conversation {
 public:
     Conversation(LanguageModel& model, ChatFormat format, SamplingOptions sampling,
                  const std::string& system)
-        : model_(model), sequence_(model), format_(std::move(format)), sampling_(sampling) {
+        : model_(model),
+          sequence_(model),
+          format_(std::move(format)),
+          sampling_(std::move(sampling)) {
         if (!system.empty()) begin_.push_back({ChatMessage::Role::system, system});
         reset();
     }
@@ -128,6 +131,7 @@ bool obey(const std::string& line, Conversation& conversation) {
         print_commands();
     } else {
         std::vector<std::string> names;
+        names.reserve(chat_commands.size());
         for (const ChatCommand& command : chat_commands) names.emplace_back(command.name);
         tell("There is no command '" + printable(line) + "'" + did_you_mean(line, names) +
              "; /help lists them. Nothing was sent.");
