@@ -1,4 +1,4 @@
-"""What the tests of slip/slip.h share: libslip.so through the types of python/slip.py."""
+"""What the tests of slip/slip.h share: libslip.so through the types of python/slip."""
 
 import contextlib
 import ctypes

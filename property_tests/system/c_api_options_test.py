@@ -18,7 +18,7 @@ STRUCTS = {"charlie_options": slip.CharlieOptions, "token_bias": slip.TokenBias,
 
 
 class Layouts(Outside):
-    """What python/slip.py and a compiler of C make of the header."""
+    """What python/slip and a compiler of C make of the header."""
 
     def test_structs_of_c_and_of_python_are_the_same(self):
         declared = re.findall(r"^typedef struct slip_(\w+) \{", (ROOT / "include/slip/slip.h").read_text(),

@@ -1,13 +1,22 @@
-"""python/slip.py: what it gives is what the programs give, and its wheel is all that a user needs."""
+"""python/slip: what it gives is what the programs give, and its wheel is all that a user needs."""
 
+import ast
 import contextlib
+import ctypes
+import importlib
+import inspect
 import json
 import os
+import pkgutil
 import re
+import shutil
 import subprocess
 import sys
+import textwrap
 import threading
+import typing
 import unittest
+import unittest.mock
 import zipfile
 
 from c_api_library import LIBRARY, library_is_loadable, slip
@@ -204,6 +213,131 @@ with slip.David(out + "/david", threads=1) as david, david.serve("127.0.0.1:0", 
 """
 
 
+def modules_of(package):
+    return [package, *(importlib.import_module(f"{package.__name__}.{module.name}")
+                       for module in pkgutil.iter_modules(package.__path__))]
+
+
+def functions_of(value):
+    """The functions that are behind an attribute of a module or a class."""
+    if isinstance(value, property):
+        return [value.fget]
+    value = getattr(value, "__func__", value)
+    return [value] if inspect.isfunction(value) else []
+
+
+def assigned(cls):
+    """The attributes without an underscore that the class's own code gives to `self`."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(cls)))
+    return {node.attr for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)
+            and getattr(node.value, "id", None) == "self" and not node.attr.startswith("_")}
+
+
+def unhinted(package):
+    """The functions and attributes of a package that lack a hint, or have one that does not resolve."""
+    missing = []
+
+    def look(owner, name, expected):
+        try:
+            missing.extend(f"{name}: {one}" for one in sorted(expected - set(typing.get_type_hints(owner))))
+        except (NameError, AttributeError) as error:
+            missing.append(f"{name}: {error}")
+
+    for module in modules_of(package):
+        for name, value in vars(module).items():
+            if getattr(value, "__module__", None) != module.__name__:
+                continue
+            members = [value, *vars(value).values()] if inspect.isclass(value) else [value]
+            for function in [one for member in members for one in functions_of(member)]:
+                look(function, function.__qualname__,
+                     {*inspect.signature(function).parameters, "return"} - {"self", "cls"})
+            if inspect.isclass(value) and value.__module__ == module.__name__:
+                look(value, name, assigned(value))
+    return missing
+
+
+# The keywords of a call, the struct that gets them, and the members that others set.
+KEYWORDS = {"CharlieKeywords": ("CharlieOptions", {"note", "note_context"}),
+            "SamplingKeywords": ("SamplingOptions", {"max_tokens", "logit_bias_count"}),
+            "SchedulerKeywords": ("SchedulerOptions", {"note", "note_context"}),
+            "SplitKeywords": ("SplitOptions", {"on_progress", "note", "context"}),
+            "DavidKeywords": ("DavidOptions", set())}
+
+
+def numbers(hints):
+    """From each name to int or float, or None for what C gets a pointer to."""
+    return {name: hint if hint in (int, float) else None for name, hint in hints.items()}
+
+
+def differing(package):
+    """The keywords that are not the members of their struct, or are other numbers."""
+    found = []
+    for keywords, (struct, others) in KEYWORDS.items():
+        given = numbers(typing.get_type_hints(getattr(package, keywords)))
+        members = numbers(typing.get_type_hints(getattr(package, struct)))
+        expected = {(name, kind) for name, kind in members.items() if name not in others | {"size"}}
+        found += [f"{keywords}: {name}" for name, _ in expected ^ set(given.items())]
+    return sorted(set(found))
+
+
+def unnamed(package):
+    """Errors and structs that __all__ leaves out, and names in it that do not exist."""
+    public = {name for module in modules_of(package)[1:] for name, value in vars(module).items()
+              if inspect.isclass(value) and issubclass(value, (package.Error, ctypes.Structure))
+              and value.__module__ == module.__name__}
+    absent = {name for name in package.__all__ if not hasattr(package, name)}
+    return sorted(absent | public - set(package.__all__))
+
+
+class Hints(Outside):
+    """A type checker sees what a function takes and gives."""
+
+    def broken(self, file, before, after):
+        """A copy of the package with one change."""
+        name = f"slip_copy_{len(list(self.folder.glob('slip_copy_*')))}"
+        copy = self.folder / name
+        shutil.copytree(ROOT / "python/slip", copy, ignore=shutil.ignore_patterns("__pycache__"))
+        text = (copy / file).read_text()
+        self.assertEqual(text.count(before), 1, before)
+        (copy / file).write_text(text.replace(before, after))
+        importlib.invalidate_caches()
+        with unittest.mock.patch.object(sys, "path", [str(self.folder), *sys.path]):
+            return modules_of(importlib.import_module(name))[0]
+
+    def test_every_function_and_attribute_has_hints_that_resolve(self):
+        self.assertEqual(unhinted(slip), [])
+        for *change, expected in [
+                ("models.py", "def class_count(self) -> int:", "def class_count(self):",
+                 "ImageClassifier.class_count: return"),
+                ("models.py", "def push(self, token: int)", "def push(self, token)",
+                 "TextStream.push: token"),
+                ("models.py", "def checkpoint(cls, path: StrPath)", "def checkpoint(cls, path)",
+                 "Model.checkpoint: path"),
+                ("david.py", "connection: socket)", "connection: soket)",
+                 "David.serve_socket: name 'soket' is not defined"),
+                ("david.py", "    port: int\n", "", "Server: port"),
+                ("c.py", "load(path: StrPath)", "load(path)", "load: path")]:
+            with self.subTest(expected):
+                self.assertEqual(unhinted(self.broken(*change)), [expected])
+
+    def test_keywords_are_the_members_of_the_structs(self):
+        self.assertEqual(differing(slip), [])
+        for *change, expected in [
+                ("david.py", "    gpu: int\n", "", "DavidKeywords: gpu"),
+                ("splits.py", "    shards: int\n", "    shards: int\n    shard: int\n",
+                 "SplitKeywords: shard"),
+                ("models.py", "    top_k: int\n", "    top_k: float\n", "SamplingKeywords: top_k")]:
+            with self.subTest(expected):
+                self.assertEqual(differing(self.broken(*change)), [expected])
+
+    def test_what_a_user_imports_is_named(self):
+        self.assertEqual(unnamed(slip), [])
+        for before, after, expected in [('"Busy", ', "", "Busy"),
+                                        ('"split",', '"divide", "split",', "divide")]:
+            self.assertEqual(unnamed(self.broken("__init__.py", before, after)), [expected])
+
+
 @library_is_loadable
 class Wheel(Outside):
     def test_the_version_is_the_library_s(self):
@@ -217,14 +351,14 @@ class Wheel(Outside):
         except ImportError:
             self.skipTest("python3-setuptools or python3-wheel is not installed")
         source = self.folder / "source"
-        source.mkdir()
-        for name in ("slip.py", "pyproject.toml"):
-            (source / name).write_bytes((ROOT / "python" / name).read_bytes())
+        shutil.copytree(ROOT / "python", source, ignore=shutil.ignore_patterns("__pycache__"))
         build = "from setuptools.build_meta import build_wheel; build_wheel('.')"
         subprocess.run([sys.executable, "-c", build], cwd=source, check=True, capture_output=True)
         (built,) = source.glob("*.whl")
         self.assertEqual(built.name, f"slip-{slip.__version__}-py3-none-any.whl")
-        zipfile.ZipFile(built).extractall(self.folder / "installed")
+        packed = zipfile.ZipFile(built)
+        self.assertIn("slip/py.typed", packed.namelist())
+        packed.extractall(self.folder / "installed")
         self.slip("keys", "--out", self.folder / "tls")
         environment = os.environ | {"PYTHONPATH": str(self.folder / "installed"),
                                     "SLIP_LIBRARY": str(LIBRARY)}
