@@ -117,7 +117,8 @@ def kernels(clause, page, soundness):
         masks = re.search(rf"^\| \w+, masks \|.*`{kernel}`", soundness, re.MULTILINE)
         proved = row and ("any size" in said and f"`{kernel}`" in row[3]
                           or "listed" in said and row[1] == row[2]
-                          or "listed" in said and backend.endswith("AArch64") and kernel not in unproved)
+                          or "listed" in said and backend.endswith("AArch64") and unproved is not None
+                          and kernel not in unproved)
         if (names.get(backend), kernel) in alone and "alone" not in said:
             yield f"{clause}: clang's code of {kernel} on {backend} is not proved"
         if not (proved or backend == "every backend" and masks):
