@@ -79,8 +79,8 @@ def of_gcc_alone(soundness):
 def unproved_on_aarch64(soundness):
     """The kernels that the neon backend has or takes from the portable one and that are not proved, as "Not
     covered" says, but for chapter `floats`; None if it says nothing of them."""
-    found = re.search(r"kernels\s+that\s+the\s+neon\s+backend\s+has\s+or\s+takes\s[^;]*?\sare\s+proved\s[^;]*?but"
-                      r"\s+for\s([^;]*);", soundness)
+    found = re.search(r"kernels\s+that\s+the\s+neon\s+backend\s+has\s+or\s+takes\s[^;]*?\sare\s+proved\s"
+                      r"[^;]*?but\s+for\s([^;]*);", soundness)
     return set(re.findall(r"`(\w+)`", found[1])) - {"floats"} if found else None
 
 
