@@ -164,8 +164,8 @@ class Book(SystemTest):
                     "  `unmask`.\n* `gemm`")
         self.assertEqual(status.of_gcc_alone(excepted), {("avx2", "mask"), ("portable", "pack"),
                                                          ("portable", "unmask")})
-        said = ("* AArch64: the kernels that the neon backend has or takes from the portable one are\nproved as "
-                "g++ builds them, but for `sample` and\n  chapter `floats`; no code of others")
+        said = ("* AArch64: the kernels that the neon backend has or takes from the portable one are\n"
+                "proved as g++ builds them, but for `sample` and\n  chapter `floats`; no code of others")
         self.assertEqual(status.unproved_on_aarch64(said), {"sample"})
         self.assertIsNone(status.unproved_on_aarch64("* AArch64: nothing is proved but `sample`; no code"))
         doubted = status.Kernels(soundness.replace("but for\n  chapter `floats`;", "but for\n  `sample`;"))
