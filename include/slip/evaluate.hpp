@@ -20,7 +20,8 @@ struct Windows {
     std::size_t stride = 0;  ///< tokens that a window scores, but for the first: 1 to length
 };
 
-/// How many windows a text of so many tokens is read in.
+/// How many windows a text of so many tokens is read in. Throws BadInput for a stride of 0, or one
+/// longer than the windows.
 std::size_t window_count(std::size_t tokens, const Windows& windows);
 
 /// Windows of a text from `first` on, up to `end`.

@@ -104,6 +104,10 @@ namespace slip {
 double PerplexityResult::perplexity() const { return std::exp(nll / static_cast<double>(tokens)); }
 
 std::size_t window_count(std::size_t tokens, const Windows& windows) {
+    if (windows.stride < 1 || windows.stride > windows.length) {
+        throw BadInput("windows of " + std::to_string(windows.length) + " tokens, stride " +
+                       std::to_string(windows.stride) + ": expected 1 <= stride <= length");
+    }
     if (tokens <= windows.length) return tokens == 0 ? 0 : 1;
     return 1 + (tokens - windows.length + windows.stride - 1) / windows.stride;
 }
@@ -119,15 +123,19 @@ std::size_t scored_before(std::size_t window, std::size_t tokens, const Windows&
     return std::min(tokens, windows.length + (window - 1) * windows.stride);
 }
 
+void require_windows(const Transformer& model, const Windows& windows) {
+    require(windows.stride >= 1 && windows.stride <= windows.length &&
+                windows.length <= model.config().max_position_embeddings,
+            "perplexity: the stride must be within the window, and the window within the context");
+}
+
 }  // namespace
 
 std::vector<double> window_losses(const Transformer& model, base::Engine& engine,
                                   std::span<const TokenId> ids, TokenId before, Windows windows,
                                   WindowRange range,
                                   const std::function<void(std::size_t)>& progress) {
-    require(windows.stride >= 1 && windows.stride <= windows.length &&
-                windows.length <= model.config().max_position_embeddings,
-            "perplexity: the stride must be within the window, and the window within the context");
+    require_windows(model, windows);
     require(range.first <= range.end && range.end <= window_count(ids.size(), windows),
             "perplexity: there are fewer windows");
     std::vector<TokenId> tokens{before};
@@ -151,6 +159,7 @@ PerplexityResult perplexity(const Transformer& model, base::Engine& engine,
                             std::span<const TokenId> ids, TokenId before, Windows windows,
                             const std::function<void(std::uint64_t)>& progress) {
     PerplexityResult result;
+    require_windows(model, windows);
     const WindowRange all{0, window_count(ids.size(), windows)};
     const auto tokens_done = [&](std::size_t window) {
         if (progress) progress(scored_before(window, ids.size(), windows));

@@ -180,6 +180,9 @@ TEST(Evaluate, MODEL_12_what_cannot_be_scored_is_refused) {
         EXPECT_THROW(graph::perplexity(*fixture.graph, fixture.engine, Ids{0}, 0, windows, {}),
                      InternalError);
     }
+    for (const Windows windows : {Windows{0, 0}, Windows{2, 0}, Windows{2, 3}}) {
+        EXPECT_THROW(window_count(5, windows), BadInput);
+    }
 }
 
 /// The last token of a text is scored and never read.
