@@ -12,6 +12,7 @@
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/parameters.hpp"
+#include "optimized/base/secret_buffer.hpp"
 #include "optimized/kernels/registry.hpp"
 
 namespace slip::masks {
