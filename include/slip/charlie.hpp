@@ -49,7 +49,8 @@ struct CharlieOptions {
 };
 
 /// The split model `artifact` over the protocol: one session, until the model is destroyed.
-/// `artifact` is OUT: Charlie's half, and David's, from which the cancellations are computed.
+/// `artifact` is OUT: Charlie's half, and where masks are uniform David's too, from which their
+/// cancellations are computed (MODEL-7).
 /// `david` leads to David. Throws BadInput for files that are not of one split or hold another kind
 /// of model, Refused if David refuses, Distrusted if a peer with the transport's peer_name() has
 /// sent a wrong reply in this process, and ProtocolError if it is not David who answers. One

@@ -26,8 +26,8 @@ std::size_t window_count(std::size_t tokens, const Windows& windows);
 
 /// Windows of a text from `first` on, up to `end`.
 struct WindowRange {
-    std::size_t first = 0;  ///< window
-    std::size_t end = 0;    ///< behind the last; at most window_count()
+    std::size_t first = 0;  ///< the first window
+    std::size_t end = 0;    ///< one past the last; at most window_count()
 };
 
 /// How well a model predicts a text.
