@@ -144,13 +144,13 @@ Vector CharlieSession::without_secret(std::uint32_t group,
 }
 
 std::vector<OneTimeMask> CharlieSession::take_masks(std::uint32_t group, std::size_t columns) {
-    const auto pool = masks_.find(group);
-    require(pool != masks_.end() && columns <= pool->second.size(),
+    const auto stock = masks_.find(group);
+    require(stock != masks_.end() && columns <= stock->second.size(),
             "every column has a mask that was prepared for it");
     std::vector<OneTimeMask> masks;
     for (std::size_t t = 0; t < columns; ++t) {
-        masks.push_back(std::move(pool->second.front()));
-        pool->second.pop_front();
+        masks.push_back(std::move(stock->second.front()));
+        stock->second.pop_front();
     }
     return masks;
 }

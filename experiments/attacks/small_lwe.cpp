@@ -112,7 +112,7 @@ std::vector<int> secret_of_block(std::span<const std::uint8_t> key, std::uint64_
     const unsigned eta = hidden_set().lattice->eta;
     std::vector<std::int8_t> S(hidden_set().public_rows());
     std::vector<std::uint8_t> stream(masks::noise_bytes(S.size(), eta));
-    masks::KeyStream({.given_keys = key}).draw_bytes(masks::Purpose::block_secret, block, stream);
+    masks::Keystream({.given_keys = key}).draw_bytes(masks::Purpose::block_secret, block, stream);
     masks::decode_small(stream, eta, S);
     return {S.begin(), S.end()};
 }

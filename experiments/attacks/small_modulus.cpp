@@ -131,7 +131,7 @@ private:
         return {y.begin(), y.end()};
     }
 
-    testing::TemporaryDirectory folder_;
+    testing::TemporaryFolder folder_;
     Victim victim_;
     RowMajor W_;
     Victim::Place place_;

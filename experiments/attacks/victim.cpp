@@ -227,7 +227,7 @@ ProductSession::ProductSession(const Victim& victim, Tamper tamper,
       david_(model_, forgery(std::move(tamper), model_.set.planes)),
       wire_(std::make_unique<Wire>(david_, model_, view_)) {
     protocol::SessionOptions options;
-    options.pool.depth = 0;
+    options.stock.depth = 0;
     options.wrong_peers = wrong_peers;
     options.lattice = victim.lattice_masks();
     engine_ = std::make_unique<engines::HybridEngine>(victim.charlie(), victim.weights(),

@@ -18,7 +18,7 @@
 #include "optimized/api/model_files.hpp"
 #include "optimized/engines/hybrid_engine.hpp"
 #include "optimized/protocol/david.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/generators/temporary_folder.hpp"
 
 namespace slip::attacks {
 
@@ -88,7 +88,7 @@ public:
                                            std::span<const std::vector<TokenId>> prompts) const;
 
 private:
-    testing::TemporaryDirectory folder_;
+    testing::TemporaryFolder folder_;
     api::SplitFiles files_;
     const artifact::DavidArtifact* david_;
     kernels::OffloadedWeights weights_;

@@ -16,7 +16,7 @@
 #include "optimized/engines/low_rank_factors.hpp"
 #include "optimized/engines/quantised_columns.hpp"
 #include "optimized/kernels/registry.hpp"
-#include "optimized/masks/key_stream.hpp"
+#include "optimized/masks/keystream.hpp"
 #include "optimized/masks/noise.hpp"
 #include "optimized/masks/products.hpp"
 #include "optimized/masks/public_matrix.hpp"
@@ -193,7 +193,7 @@ private:
         const masks::Tau tau = masks::residues_of(base::tau_at(set_, n));
         base::SecretBuffer<std::uint8_t> stream(masks::noise_bytes(n, eta));
         base::SecretBuffer<std::uint8_t> wide(masks::noise_bytes(n, 2));
-        masks::KeyStream keys;
+        masks::Keystream keys;
         std::vector<double> seconds;
         for (std::size_t r = 0; r < repetitions; ++r) {
             seconds.push_back(processor_seconds_of([&] {

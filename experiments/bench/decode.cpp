@@ -132,7 +132,7 @@ double products_at_opening(const WholeModel& whole) {
     protocol::DavidSession david(whole.offloaded);
     protocol::InProcessTransport local(david);
     protocol::SessionOptions without_stock;
-    without_stock.pool.depth = 0;
+    without_stock.stock.depth = 0;
     without_stock.lattice = with_masks(whole, 0).lattice;
     const engines::HybridEngine engine(whole.charlie, whole.offloaded.weights, whole.check, local,
                                        without_stock);

@@ -9,7 +9,7 @@
 #include <memory>
 
 #include "optimized/protocol/david.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/generators/temporary_folder.hpp"
 #include "slip/tls.hpp"
 
 namespace slip::bench {
@@ -35,7 +35,7 @@ public:
 private:
     std::filesystem::path socket() const { return certificates_.path() / "david"; }
 
-    testing::TemporaryDirectory certificates_;
+    testing::TemporaryFolder certificates_;
     pid_t child_ = -1;
     unsigned short port_ = 0;
 };

@@ -50,7 +50,7 @@ public:
     const std::vector<double>& seconds_per_token() const { return seconds_; }
 
 private:
-    static constexpr std::size_t depth = masks::PoolOptions{}.depth;
+    static constexpr std::size_t depth = masks::StockOptions{}.depth;
 
     const double tokens_;
     const std::unique_ptr<Transport> link_;

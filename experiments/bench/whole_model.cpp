@@ -129,8 +129,8 @@ engines::HybridEngine protected_by(const WholeModel& whole, Transport& transport
 
 protocol::SessionOptions with_masks(const WholeModel& whole, std::size_t count) {
     protocol::SessionOptions session;
-    session.pool.depth = count;
-    session.pool.batch = count;
+    session.stock.depth = count;
+    session.stock.batch = count;
     if (whole.stock) {
         session.lattice = {whole.stock.get(), &*whole.product_check,
                            whole.secrets ? &*whole.secrets : nullptr};

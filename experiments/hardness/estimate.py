@@ -95,8 +95,8 @@ def usvp_slack(lwe, beta):
     scale = ell * (noise - math.log(lwe.sigma_secret))
     defect = (ell + 1) * lwe.ln_q - scale - noise           # ln vol = d ln q - defect
     d = best_dimension(defect, beta, max(ell + 1, beta), ell + 1 + lwe.samples)
-    profile = (2 * beta - d - 1) * ln_delta(beta) + lwe.ln_q - defect / d
-    return profile - noise - math.log(beta) / 2, d - ell - 1
+    slope = (2 * beta - d - 1) * ln_delta(beta) + lwe.ln_q - defect / d
+    return slope - noise - math.log(beta) / 2, d - ell - 1
 
 
 @functools.lru_cache(maxsize=None)

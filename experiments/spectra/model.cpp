@@ -59,9 +59,9 @@ std::vector<float> Model::values(const Matrix& matrix) const {
 }
 
 std::vector<TokenId> Model::read(const std::filesystem::path& text, std::size_t most) const {
-    const auto tokenizer = importing::open_tokenizer(checkpoint_.directory());
+    const auto tokenizer = importing::open_tokenizer(checkpoint_.folder());
     if (!tokenizer) {
-        throw BadInput(checkpoint_.directory().string() + ": has no tokenizer to read a text with");
+        throw BadInput(checkpoint_.folder().string() + ": has no tokenizer to read a text with");
     }
     std::vector<TokenId> ids = tokenizer->encode(base::read_file(text));
     if (ids.size() < most) {
@@ -86,7 +86,7 @@ double Model::perplexity(const std::vector<TokenId>& ids, const Change& change) 
 }
 
 nlohmann::ordered_json Model::description() const {
-    const std::filesystem::path folder = checkpoint_.directory().lexically_normal();
+    const std::filesystem::path folder = checkpoint_.folder().lexically_normal();
     const auto name = folder.has_filename() ? folder.filename() : folder.parent_path().filename();
     return {{"name", name.string()},
             {"family", tasks::name_of(checkpoint_.config().family)},

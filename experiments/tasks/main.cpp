@@ -21,7 +21,7 @@
 #include "experiments/tasks/sorting.hpp"
 #include "optimized/base/files.hpp"
 #include "optimized/import/checkpoint.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/generators/temporary_folder.hpp"
 #include "slip/charlie.hpp"
 #include "slip/error.hpp"
 #include "slip/split.hpp"
@@ -133,7 +133,7 @@ private:
     std::filesystem::path model_;
     std::string engine_;
     ordered_json settings_ = ordered_json::object();
-    std::optional<testing::TemporaryDirectory> folder_;
+    std::optional<testing::TemporaryFolder> folder_;
 };
 
 ordered_json as_json(const Accuracy& accuracy) {

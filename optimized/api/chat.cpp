@@ -111,10 +111,10 @@ ChatFormat::ChatFormat(const LanguageModel& model, const std::string& name)
     : model_(&model), name_(name) {
     const Access::LanguageState& state = Access::of(model);
     if (name_.empty()) {
-        const auto shown = importing::chat_format_of(state.files->directory());
+        const auto shown = importing::chat_format_of(state.files->folder());
         if (!shown) {
             throw BadInput(
-                state.files->directory().string() +
+                state.files->folder().string() +
                 ": shows no chat format: expected a chat_template in "
                 "tokenizer_config.json that is known, or the name of a format (--chat-format): " +
                 any_format());
@@ -123,7 +123,7 @@ ChatFormat::ChatFormat(const LanguageModel& model, const std::string& name)
     }
     const importing::Tokenizer& tokenizer = state.required_tokenizer();
     end_ = importing::end_of_answer(tokenizer, name_);
-    const std::string text = importing::chat_template_of(state.files->directory());
+    const std::string text = importing::chat_template_of(state.files->folder());
     if (const auto style = importing::tool_style_of(text, name_)) {
         style_ = std::make_shared<const Style>(Style{*style});
         syntax_ = syntax_of(*style, tokenizer);

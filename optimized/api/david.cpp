@@ -31,10 +31,10 @@ std::size_t threads_of(const DavidOptions& options) {
 }  // namespace
 
 struct David::State {
-    State(const std::filesystem::path& directory, const DavidOptions& options)
+    State(const std::filesystem::path& folder, const DavidOptions& options)
         : threads(threads_of(options)),
           gpu(options.gpu ? gpu::Gpu::open() : nullptr),
-          artifact(directory),
+          artifact(folder),
           model{artifact.weights(), artifact.set(), artifact.digest()} {
         if (gpu != nullptr) multiply_on_gpu();
     }

@@ -118,10 +118,10 @@ void examine_hints(const artifact::CharlieArtifact& charlie, bool with_key, Find
     for (std::size_t g = 0; g < charlie.groups().size(); ++g) {
         if (!layout::has_lattice_masks(charlie.set(), charlie.groups()[g])) continue;
         findings.examine([&] { charlie.require_hint(g); });
-        findings.passed(bytes_of(charlie.directory() / layout::masks) / charlie.groups().size());
+        findings.passed(bytes_of(charlie.folder() / layout::masks) / charlie.groups().size());
     }
     if (!charlie.sealed()) return;
-    findings.note(charlie.directory().string() + ": the hints are sealed" +
+    findings.note(charlie.folder().string() + ": the hints are sealed" +
                   (with_key ? "" : "; with --seal KEYFILE they are opened, too"));
 }
 
@@ -257,12 +257,12 @@ void examine_parameters(const Checkpoint& checkpoint, const std::vector<GroupSha
     });
     for (const auto& [name, tensor] : checkpoint.tensors()) {
         if (used.count(name) != 0 || repeats_embedding(checkpoint, tensor)) continue;
-        findings.error(checkpoint.directory().string() +
-                       ": the model of config.json has no tensor " + name +
+        findings.error(checkpoint.folder().string() + ": the model of config.json has no tensor " +
+                       name +
                        ": expected a checkpoint of exactly this model; num_hidden_layers is " +
                        std::to_string(checkpoint.config().num_hidden_layers));
     }
-    examine_tokenizer(checkpoint.directory(), findings);
+    examine_tokenizer(checkpoint.folder(), findings);
 }
 
 // MODEL-10

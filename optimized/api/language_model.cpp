@@ -18,7 +18,7 @@ LanguageModel::~LanguageModel() = default;
 
 const importing::Tokenizer& LanguageModel::State::required_tokenizer() const {
     if (tokenizer) return *tokenizer;
-    throw BadInput(files->directory().string() +
+    throw BadInput(files->folder().string() +
                    ": has no tokenizer: expected tokenizer.json, tokenizer.model, or vocab.json "
                    "with merges.txt");
 }
@@ -99,7 +99,7 @@ LanguageModel Access::language_model(std::unique_ptr<api::ModelFiles> files, con
     state->files = std::move(files);
     state->graph =
         graph::make_graph(state->files->config(), state->files->parameters(), state->files->rows());
-    state->tokenizer = importing::open_tokenizer(state->files->directory());
+    state->tokenizer = importing::open_tokenizer(state->files->folder());
     state->runtime = start();
     state->reopen = std::move(reopen);
     return LanguageModel(std::move(state));

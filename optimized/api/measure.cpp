@@ -136,7 +136,7 @@ void measure_bypass(const Checkpoint& checkpoint, const std::vector<GroupShape>&
 
 void require_measurable_text(const Checkpoint& checkpoint, const std::vector<TokenId>& text) {
     if (checkpoint.network()) {
-        throw BadInput(checkpoint.directory().string() +
+        throw BadInput(checkpoint.folder().string() +
                        ": a convolutional network reads no text; its layers count the same");
     }
     api::before_texts(checkpoint.config());

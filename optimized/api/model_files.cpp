@@ -48,8 +48,7 @@ void require_groups_of_graph(const artifact::CharlieArtifact& charlie) {
                            expected[g].members.end(), same);
     }
     if (!equal) {
-        throw BadInput(charlie.directory().string() +
-                       ": the matrices are not those of config.json");
+        throw BadInput(charlie.folder().string() + ": the matrices are not those of config.json");
     }
 }
 

@@ -40,7 +40,7 @@ public:
     /// A language model's.
     virtual const base::ModelConfig& config() const = 0;
     /// Which holds the tokenizer's files.
-    virtual const std::filesystem::path& directory() const = 0;
+    virtual const std::filesystem::path& folder() const = 0;
     /// Finds the parameters that are not offloaded. The files outlive it.
     virtual graph::ParameterLookup parameters() const = 0;
     /// Finds rows of them, or is empty. As parameters().
@@ -53,7 +53,7 @@ public:
     explicit CheckpointFiles(const std::filesystem::path& model) : checkpoint_(model) {}
     const base::CnnConfig* network() const override { return checkpoint_.network(); }
     const base::ModelConfig& config() const override { return checkpoint_.config(); }
-    const std::filesystem::path& directory() const override { return checkpoint_.directory(); }
+    const std::filesystem::path& folder() const override { return checkpoint_.folder(); }
     graph::ParameterLookup parameters() const override;
     const importing::Checkpoint& checkpoint() const { return checkpoint_; }
 
@@ -69,7 +69,7 @@ public:
                         const std::filesystem::path& seal = {});
     const base::CnnConfig* network() const override { return charlie_.network(); }
     const base::ModelConfig& config() const override { return charlie_.config(); }
-    const std::filesystem::path& directory() const override { return charlie_.directory(); }
+    const std::filesystem::path& folder() const override { return charlie_.folder(); }
     graph::ParameterLookup parameters() const override;
     graph::RowLookup rows() const override;
     const artifact::CharlieArtifact& charlie() const { return charlie_; }

@@ -92,7 +92,7 @@ private:
     static protocol::SessionOptions session_options(const SplitFiles& files,
                                                     const CharlieOptions& options) {
         protocol::SessionOptions session;
-        session.pool.depth = std::max(session.pool.depth, options.masks_ready);
+        session.stock.depth = std::max(session.stock.depth, options.masks_ready);
         session.trace = options.trace;
         session.lattice = files.lattice_masks(options.mask_memory, options.trace);
         return session;
@@ -112,7 +112,7 @@ RunStatistics HybridRuntime::statistics() const {
 
 /// A number that nothing would read is not ignored but refused.
 void require_masks_of(const SplitFiles& files, const CharlieOptions& options) {
-    const std::string charlie = files.charlie().directory().string();
+    const std::string charlie = files.charlie().folder().string();
     if (options.masks_ready > 0 && !files.has_uniform_masks()) {
         throw BadInput(charlie +
                        ": has only lattice masks: expected no number of masks that are kept ready "
@@ -144,7 +144,7 @@ std::unique_ptr<Runtime> make_float_runtime(const CheckpointFiles& files) {
 
 std::unique_ptr<Runtime> make_unsplit_runtime(const SplitFiles& files,
                                               const std::filesystem::path& audit) {
-    const std::string charlie = files.charlie().directory().string();
+    const std::string charlie = files.charlie().folder().string();
     if (!files.charlie().set().hides_weights) {
         if (!audit.empty()) {
             throw BadInput(charlie + ": both halves make up the integer model: expected no audit");
@@ -166,7 +166,7 @@ std::unique_ptr<Runtime> make_hybrid_runtime(const SplitFiles& files,
                                              const CharlieOptions& options) {
     require_masks_of(files, options);
     if (connects.size() != files.charlie().shards().size()) {
-        throw BadInput(files.charlie().directory().string() + ": was split for " +
+        throw BadInput(files.charlie().folder().string() + ": was split for " +
                        std::to_string(files.charlie().shards().size()) +
                        " Davids: expected a connection to each, not " +
                        std::to_string(connects.size()));

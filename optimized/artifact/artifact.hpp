@@ -64,13 +64,13 @@ DavidManifest parse_david_manifest(std::string_view text, const std::filesystem:
 /// David's half: only what he may have.
 class DavidArtifact {
 public:
-    /// `directory` is OUT/david itself, or that of a shard (MODEL-22). Throws BadInput for another
+    /// `folder` is OUT/david itself, or that of a shard (MODEL-22). Throws BadInput for another
     /// version, a digest that does not match, shapes that lie, weights out of range, or a folder
     /// that holds Charlie's artifact.
-    explicit DavidArtifact(const std::filesystem::path& directory)
-        : DavidArtifact(std::vector{directory}) {}
+    explicit DavidArtifact(const std::filesystem::path& folder)
+        : DavidArtifact(std::vector{folder}) {}
     /// All shards, in their order, as the half that they are of.
-    explicit DavidArtifact(const std::vector<std::filesystem::path>& directories);
+    explicit DavidArtifact(const std::vector<std::filesystem::path>& folders);
 
     const base::parameters::ParameterSet& set() const { return *set_; }
     kernels::OffloadedWeights weights() const;
@@ -83,7 +83,7 @@ public:
 
 private:
     struct Common;
-    void read(const std::filesystem::path& directory, Common& common);
+    void read(const std::filesystem::path& folder, Common& common);
 
     std::vector<importing::SafetensorsFile> files_;
     const base::parameters::ParameterSet* set_ = nullptr;
@@ -159,13 +159,13 @@ CharlieDescription parse_charlie_description(std::string_view text,
 /// Charlie's half.
 class CharlieArtifact {
 public:
-    /// `directory` is OUT (which holds charlie/). Throws BadInput for another version, shapes that
+    /// `folder` is OUT (which holds charlie/). Throws BadInput for another version, shapes that
     /// do not match, or a file that is not the one that was written; of masks.safetensors,
     /// require_hint() finds out. Whether groups() is what config() implies is for the
     /// caller, who has the graph. `seal` is the file of the key that hints are sealed with
     /// (MODEL-20), or empty; BadInput too if nothing is sealed, or with another key, and where
     /// `readers` are refused (THREAT-2).
-    explicit CharlieArtifact(const std::filesystem::path& directory,
+    explicit CharlieArtifact(const std::filesystem::path& folder,
                              const std::filesystem::path& seal = {},
                              Readers readers = Readers::owner_alone);
 
@@ -207,7 +207,7 @@ public:
     /// The tensors that stay with Charlie, by checkpoint name.
     const importing::SafetensorsFile& parameters() const { return file_; }
     /// OUT/charlie, which holds the tokenizer's files.
-    const std::filesystem::path& directory() const { return directory_; }
+    const std::filesystem::path& folder() const { return folder_; }
     /// SHA-256 of the david.safetensors that was made with this half, or of the digests of its
     /// shards.
     const std::array<std::uint8_t, 32>& david_digest() const { return description_.david_digest; }
@@ -222,7 +222,7 @@ private:
     void open_keys();
     std::span<const std::uint8_t> tag(std::size_t group, std::size_t number) const;
 
-    std::filesystem::path directory_;
+    std::filesystem::path folder_;
     importing::SafetensorsFile file_;
     CharlieDescription description_;
     importing::SafetensorsFile check_;  // after the description, which knows another version
@@ -238,9 +238,9 @@ private:
 /// HIDE-8: the integer model of a hidden split, for the owner's own runs without a protocol.
 class AuditArtifact {
 public:
-    /// `directory` is what the split wrote for the audit. Throws BadInput, naming the file, unless
+    /// `folder` is what the split wrote for the audit. Throws BadInput, naming the file, unless
     /// it is of the split that `charlie` is of, and if other users may read it (THREAT-2).
-    AuditArtifact(const std::filesystem::path& directory, const CharlieArtifact& charlie);
+    AuditArtifact(const std::filesystem::path& folder, const CharlieArtifact& charlie);
 
     /// The stacked W' of a group. A view of the file's bytes.
     base::MatrixView<const std::int16_t> model(std::size_t group) const {

@@ -172,20 +172,20 @@ std::filesystem::path examined(std::filesystem::path folder, Readers readers) {
 
 }  // namespace
 
-CharlieArtifact::CharlieArtifact(const std::filesystem::path& directory,
+CharlieArtifact::CharlieArtifact(const std::filesystem::path& folder,
                                  const std::filesystem::path& seal, Readers readers)
-    : directory_(examined(directory / layout::charlie_folder, readers)),
-      file_(directory_ / layout::charlie_weights),
-      description_(read_description(directory_ / layout::charlie_description)),
-      check_(directory_ / layout::check_secret) {
-    const std::string config = read_file(directory_ / layout::config);
-    if (importing::describes_cnn(config, directory_ / layout::config)) {
-        network_ = importing::parse_cnn_config(config, directory_ / layout::config);
+    : folder_(examined(folder / layout::charlie_folder, readers)),
+      file_(folder_ / layout::charlie_weights),
+      description_(read_description(folder_ / layout::charlie_description)),
+      check_(folder_ / layout::check_secret) {
+    const std::string config = read_file(folder_ / layout::config);
+    if (importing::describes_cnn(config, folder_ / layout::config)) {
+        network_ = importing::parse_cnn_config(config, folder_ / layout::config);
     } else {
-        config_ = importing::parse_config(config, directory_ / layout::config);
+        config_ = importing::parse_config(config, folder_ / layout::config);
     }
     if (description_.attention.has_value() == network_.has_value()) {
-        fail(directory_ / layout::charlie_description,
+        fail(folder_ / layout::charlie_description,
              network_ ? "field \"attention\" is unknown in a convolutional network"
                       : "field \"attention\" is missing");
     }
@@ -200,20 +200,20 @@ CharlieArtifact::CharlieArtifact(const std::filesystem::path& directory,
     }
     require_check_secret(check_, description_);
     if (description_.set->lattice) {
-        masks_.emplace(directory_ / layout::masks);
+        masks_.emplace(folder_ / layout::masks);
         base::prefer_huge_pages(masks_->bytes().data(), masks_->bytes().size());
         require_hints(*masks_, description_);
         sealed_ = holds_seals(*masks_);
     }
-    require_digests(directory_, description_.set->lattice
-                                    ? layout::masks
-                                    : "");  // last: what is wrong in itself has a better message
+    require_digests(folder_, description_.set->lattice
+                                 ? layout::masks
+                                 : "");  // last: what is wrong in itself has a better message
     if (!seal.empty()) unseal(seal);
 }
 
 const base::ModelConfig& CharlieArtifact::config() const {
     if (!network_) return config_;
-    throw BadInput(directory_.string() + ": is of a convolutional network, not a language model");
+    throw BadInput(folder_.string() + ": is of a convolutional network, not a language model");
 }
 
 base::CheckSecret CharlieArtifact::check_secret() const {
@@ -321,7 +321,7 @@ void CharlieArtifact::open_hint(std::size_t group, std::size_t number,
 }
 
 void CharlieArtifact::unseal(const std::filesystem::path& file) {
-    if (!sealed_) fail(directory_, "the hints are not sealed: expected no key (--seal)");
+    if (!sealed_) fail(folder_, "the hints are not sealed: expected no key (--seal)");
     const SealKey key(file);
     seal_file_ = file;
     for (std::size_t g = 0; g < groups().size(); ++g) {
@@ -351,13 +351,13 @@ void CharlieArtifact::open_keys() {
     }
 }
 
-AuditArtifact::AuditArtifact(const std::filesystem::path& directory, const CharlieArtifact& charlie)
-    : file_(examined(directory, Readers::owner_alone) / layout::audit) {
+AuditArtifact::AuditArtifact(const std::filesystem::path& folder, const CharlieArtifact& charlie)
+    : file_(examined(folder, Readers::owner_alone) / layout::audit) {
     const auto* digest = elements_of<std::uint8_t>(file_, layout::audit_digest, DType::u8,
                                                    {charlie.david_digest().size()});
     if (!std::ranges::equal(std::span(digest, charlie.david_digest().size()),
                             charlie.david_digest())) {
-        fail(file_.path(), "is of another split than " + charlie.directory().string());
+        fail(file_.path(), "is of another split than " + charlie.folder().string());
     }
     for (std::size_t g = 0; g < charlie.groups().size(); ++g) {
         const base::ProductShape shape = charlie.groups()[g].product();

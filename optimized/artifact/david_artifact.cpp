@@ -27,20 +27,20 @@ using reading::elements_of;
 using reading::fail;
 
 /// David must not be handed Charlie's half, not even in a folder beside his own files.
-void refuse_charlies_files(const std::filesystem::path& directory) {
+void refuse_charlies_files(const std::filesystem::path& folder) {
     for (const char* name : {layout::charlie_folder, layout::charlie_weights,
                              layout::charlie_description, layout::check_secret, layout::masks}) {
-        if (std::filesystem::exists(directory / name)) {
-            fail(directory, std::string("holds Charlie's artifact (") + name +
-                                "); David must be given his own folder only");
+        if (std::filesystem::exists(folder / name)) {
+            fail(folder, std::string("holds Charlie's artifact (") + name +
+                             "); David must be given his own folder only");
         }
     }
 }
 
 /// David's weight file, once the folder is known to be his alone.
-SafetensorsFile open_david_weights(const std::filesystem::path& directory) {
-    refuse_charlies_files(directory);
-    return SafetensorsFile(directory / layout::david_weights);
+SafetensorsFile open_david_weights(const std::filesystem::path& folder) {
+    refuse_charlies_files(folder);
+    return SafetensorsFile(folder / layout::david_weights);
 }
 
 /// HIDE-1: U of a width, from its seed, laid out as products read it.
@@ -148,15 +148,15 @@ struct DavidArtifact::Common {
     std::vector<layout::Sha256> digests;
 };
 
-DavidArtifact::DavidArtifact(const std::vector<std::filesystem::path>& directories) {
+DavidArtifact::DavidArtifact(const std::vector<std::filesystem::path>& folders) {
     Common common;
-    for (const std::filesystem::path& directory : directories) read(directory, common);
+    for (const std::filesystem::path& folder : folders) read(folder, common);
     digest_ = layout::digest_of_half(common.digests);
 }
 
-void DavidArtifact::read(const std::filesystem::path& directory, Common& common) {
-    const SafetensorsFile& file = files_.emplace_back(open_david_weights(directory));
-    const std::filesystem::path path = directory / layout::david_description;
+void DavidArtifact::read(const std::filesystem::path& folder, Common& common) {
+    const SafetensorsFile& file = files_.emplace_back(open_david_weights(folder));
+    const std::filesystem::path path = folder / layout::david_description;
     const DavidManifest manifest = parse_david_manifest(read_file(path), path);
     if (layout::sha256(file.bytes()) != manifest.digest) {
         fail(file.path(), "does not have the SHA-256 that " + path.string() + " states");

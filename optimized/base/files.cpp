@@ -137,9 +137,9 @@ void remove_leftovers(const std::filesystem::path& target) {
 
 }  // namespace
 
-void flush_directory(const std::filesystem::path& path) {
-    const Descriptor directory(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (directory.get() >= 0) ::fsync(directory.get());
+void flush_folder(const std::filesystem::path& path) {
+    const Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (folder.get() >= 0) ::fsync(folder.get());
 }
 
 MappedFile::MappedFile(const std::filesystem::path& path) : path_(path) {
@@ -300,7 +300,7 @@ void StagedFile::commit() {
         fail_with_reason(target_, "cannot be put in place");
     }
     ::close(std::exchange(descriptor_, -1));
-    flush_directory(parent_of(target_));
+    flush_folder(parent_of(target_));
 }
 
 FixedFile::FixedFile(std::filesystem::path path, std::size_t size, mode_t mode)
@@ -392,14 +392,14 @@ std::filesystem::path name_of_new_folder(const std::filesystem::path& path) {
 }
 
 void put_in_place(const std::filesystem::path& made, const std::filesystem::path& target) {
-    flush_directory(made);
+    flush_folder(made);
     if (::rename(made.c_str(), target.c_str()) != 0) {
         fail_with_reason(target, "cannot be put in place");
     }
-    flush_directory(parent_of(target));
+    flush_folder(parent_of(target));
 }
 
-StagedDirectory::StagedDirectory(const std::filesystem::path& target)
+StagedFolder::StagedFolder(const std::filesystem::path& target)
     : target_(name_of_new_folder(target)) {
     std::string name = (parent_of(target_) / ".").string();
     name.append(target_.filename().string()).append(".partial-XXXXXX");
@@ -407,14 +407,14 @@ StagedDirectory::StagedDirectory(const std::filesystem::path& target)
     staging_ = name;
 }
 
-StagedDirectory::~StagedDirectory() {
+StagedFolder::~StagedFolder() {
     if (committed_) return;
     std::error_code ignored;
     std::filesystem::remove_all(staging_, ignored);
 }
 
-void StagedDirectory::commit() {
-    require(!committed_, "StagedDirectory::commit: called twice");
+void StagedFolder::commit() {
+    require(!committed_, "StagedFolder::commit: called twice");
     put_in_place(staging_, target_);
     committed_ = true;
 }

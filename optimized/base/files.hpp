@@ -131,7 +131,7 @@ private:
 
 /// Makes the names inside a folder durable. A file system that cannot do this is left alone: the
 /// contents are flushed file by file in any case.
-void flush_directory(const std::filesystem::path& path);
+void flush_folder(const std::filesystem::path& path);
 
 /// The name of a folder to make: `path` without a slash at its end. Throws BadInput if it is empty
 /// or exists already.
@@ -169,13 +169,13 @@ void write_file(const std::filesystem::path& path, std::string_view contents, mo
 /// A folder under construction beside `target`: fill path(), then commit() renames it to
 /// `target`. Destroyed without commit(), it removes everything, so nothing half-written stays. Only
 /// the owner can enter the folder (0700).
-class StagedDirectory {
+class StagedFolder {
 public:
     /// BadInput if `target` exists already or its parent cannot be written.
-    explicit StagedDirectory(const std::filesystem::path& target);
-    StagedDirectory(const StagedDirectory&) = delete;
-    StagedDirectory& operator=(const StagedDirectory&) = delete;
-    ~StagedDirectory();
+    explicit StagedFolder(const std::filesystem::path& target);
+    StagedFolder(const StagedFolder&) = delete;
+    StagedFolder& operator=(const StagedFolder&) = delete;
+    ~StagedFolder();
 
     const std::filesystem::path& path() const { return staging_; }
     /// BadInput if something has taken the target's place in the meantime.

@@ -128,10 +128,10 @@ std::vector<std::string> chat_formats() {
     return names;
 }
 
-std::vector<std::filesystem::path> chat_template_files(const std::filesystem::path& directory) {
+std::vector<std::filesystem::path> chat_template_files(const std::filesystem::path& folder) {
     std::vector<std::filesystem::path> files;
     for (const char* name : {template_file, configuration_file}) {
-        if (std::filesystem::exists(directory / name)) files.push_back(directory / name);
+        if (std::filesystem::exists(folder / name)) files.push_back(folder / name);
     }
     return files;
 }

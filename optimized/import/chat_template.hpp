@@ -18,7 +18,7 @@ std::vector<std::string> chat_formats();
 
 /// The files of a folder that a chat template may stand in, those that are there:
 /// chat_template.jinja, tokenizer_config.json.
-std::vector<std::filesystem::path> chat_template_files(const std::filesystem::path& directory);
+std::vector<std::filesystem::path> chat_template_files(const std::filesystem::path& folder);
 
 /// The format whose marks the chat template of a folder or a GGUF file shows; nothing if there
 /// is no template, or it shows none. Throws BadInput, naming the file, for JSON that is malformed.

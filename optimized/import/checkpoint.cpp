@@ -56,52 +56,52 @@ std::vector<float> transposed(const std::vector<float>& values, std::size_t n, s
 
 }  // namespace
 
-Checkpoint::Checkpoint(const std::filesystem::path& path, Attention attention) : directory_(path) {
+Checkpoint::Checkpoint(const std::filesystem::path& path, Attention attention) : folder_(path) {
     if (path.extension() == ".onnx") {
         open_onnx();
     } else if (path.extension() == ".gguf") {
         open_gguf();
         config_.attention = attention;
     } else {
-        open_directory();
+        open_folder();
         config_.attention = attention;
     }
 }
 
 const base::ModelConfig& Checkpoint::config() const {
     if (!network_) return config_;
-    throw BadInput(directory_.string() + ": is a convolutional network, not a language model");
+    throw BadInput(folder_.string() + ": is a convolutional network, not a language model");
 }
 
 void Checkpoint::separate_query_key_value() {
     if (network_ || config_.family != Family::gpt2) {
-        throw BadInput(directory_.string() +
+        throw BadInput(folder_.string() +
                        ": has no c_attn, so a plan cannot name c_attn.q, c_attn.k or c_attn.v");
     }
     config_.separate_query_key_value = true;
 }
 
-void Checkpoint::open_directory() {
-    config_text_ = base::read_file(directory_ / "config.json");
-    config_ = parse_config(config_text_, directory_ / "config.json");
-    if (!std::filesystem::exists(directory_ / single_file) &&
-        std::filesystem::exists(directory_ / index_file)) {
+void Checkpoint::open_folder() {
+    config_text_ = base::read_file(folder_ / "config.json");
+    config_ = parse_config(config_text_, folder_ / "config.json");
+    if (!std::filesystem::exists(folder_ / single_file) &&
+        std::filesystem::exists(folder_ / index_file)) {
         open_shards();
     } else {
-        files_.emplace_back(directory_ / single_file);
+        files_.emplace_back(folder_ / single_file);
     }
     for (const SafetensorsFile& file : files_) add_tensors_of(file);
 }
 
 void Checkpoint::open_onnx() {
-    OnnxNetwork network = read_onnx(directory_);
+    OnnxNetwork network = read_onnx(folder_);
     parameters_ = std::move(network.parameters);
     const auto add = [&](const std::string& parameter, const std::string& name,
                          std::vector<std::size_t> shape) {
         const auto bytes = std::as_bytes(std::span<const float>(parameters_.at(parameter)));
         const Tensor tensor{name, DType::f32, std::move(shape), bytes};
         if (!tensors_.emplace(name, tensor).second) {
-            throw BadInput(directory_.string() + ": two parameters mean " + name);
+            throw BadInput(folder_.string() + ": two parameters mean " + name);
         }
     };
     for (const base::CnnLayer& layer : network.config.layers) {
@@ -127,7 +127,7 @@ ShardIndex parse_shard_index(std::string_view text, const std::filesystem::path&
     for (const auto& [tensor, shard] : places.items()) {
         if (!shard.is_string() || !is_plain_file_name(shard.get<std::string>())) {
             refuse_json(origin, "weight_map",
-                        "tensor " + tensor + ": expected the name of a file in this directory");
+                        "tensor " + tensor + ": expected the name of a file in this folder");
         }
         shards[shard.get<std::string>()].insert(tensor);
     }
@@ -135,9 +135,9 @@ ShardIndex parse_shard_index(std::string_view text, const std::filesystem::path&
 }
 
 void Checkpoint::open_shards() {
-    const std::filesystem::path index = directory_ / index_file;
+    const std::filesystem::path index = folder_ / index_file;
     for (const auto& [name, placed] : parse_shard_index(base::read_file(index), index)) {
-        const SafetensorsFile& shard = files_.emplace_back(directory_ / name);
+        const SafetensorsFile& shard = files_.emplace_back(folder_ / name);
         for (const std::string& tensor : placed) {
             if (shard.contains(tensor)) continue;
             throw BadInput(index.string() + ": tensor " + tensor + " is not in " + name);
@@ -164,7 +164,7 @@ void Checkpoint::add_tensors_of(const SafetensorsFile& file) {
 const Tensor& Checkpoint::tensor(std::string_view name) const {
     const auto found = tensors_.find(name);
     if (found != tensors_.end()) return found->second;
-    throw BadInput(directory_.string() + ": there is no tensor " + std::string(name));
+    throw BadInput(folder_.string() + ": there is no tensor " + std::string(name));
 }
 
 /// GPT-2's matrices in the blocks are stored with the inputs first.
@@ -181,7 +181,7 @@ void Checkpoint::require_matrix(std::string_view name, std::size_t m, std::size_
     std::vector<std::size_t> shape{m, n};
     if (holds_transposed(name)) std::swap(shape[0], shape[1]);
     if (tensor(name).shape == shape) return;
-    throw BadInput(directory_.string() + ": tensor " + std::string(name) + " must be " +
+    throw BadInput(folder_.string() + ": tensor " + std::string(name) + " must be " +
                    std::to_string(shape[0]) + " x " + std::to_string(shape[1]) +
                    ", as config.json implies");
 }
@@ -200,7 +200,7 @@ std::vector<float> Checkpoint::matrix(const base::MemberShape& member, std::size
 std::vector<float> Checkpoint::floats(std::string_view name, std::size_t elements) const {
     const Tensor& stored = tensor(name);
     if (stored.elements() != elements) {
-        throw BadInput(directory_.string() + ": tensor " + std::string(name) + " has " +
+        throw BadInput(folder_.string() + ": tensor " + std::string(name) + " has " +
                        std::to_string(stored.elements()) + " elements, but config.json implies " +
                        std::to_string(elements));
     }

@@ -38,7 +38,7 @@ public:
     /// Makes GPT-2's c_attn three matrices (MODEL-8). Throws BadInput for another model.
     void separate_query_key_value();
     const std::string& config_text() const { return config_text_; }
-    const std::filesystem::path& directory() const { return directory_; }
+    const std::filesystem::path& folder() const { return folder_; }
     /// By name, as stored: the tensors point into the mapped files.
     const std::map<std::string, Tensor, std::less<>>& tensors() const { return tensors_; }
     /// Throws BadInput, naming the checkpoint and the tensor, unless the tensor is a matrix of m
@@ -64,7 +64,7 @@ public:
 
 private:
     void add_tensors_of(const SafetensorsFile& file);
-    void open_directory();
+    void open_folder();
     void open_shards();
     void open_onnx();
     void open_gguf();
@@ -72,7 +72,7 @@ private:
     bool holds_transposed(std::string_view name) const;
     const Tensor& tensor(std::string_view name) const;
 
-    std::filesystem::path directory_;
+    std::filesystem::path folder_;
     std::string config_text_;
     base::ModelConfig config_;
     std::optional<base::CnnConfig> network_;

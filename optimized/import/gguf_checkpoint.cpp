@@ -23,14 +23,14 @@ std::vector<float> without_one(const Tensor& norm) {
 }  // namespace
 
 void Checkpoint::open_gguf() {
-    gguf_ = base::MappedFile(directory_);
-    const GgufHeader header = parse_gguf(gguf_.bytes(), directory_);
-    const GgufArchitecture& architecture = gguf_architecture(header, directory_);
-    config_text_ = gguf_config(header, directory_);
-    config_ = parse_config(config_text_, directory_);
+    gguf_ = base::MappedFile(folder_);
+    const GgufHeader header = parse_gguf(gguf_.bytes(), folder_);
+    const GgufArchitecture& architecture = gguf_architecture(header, folder_);
+    config_text_ = gguf_config(header, folder_);
+    config_ = parse_config(config_text_, folder_);
     outputs_first_ = true;
     for (const auto& [stored_name, stored] : header.tensors) {
-        const auto name = gguf_tensor_name(architecture, stored_name, directory_);
+        const auto name = gguf_tensor_name(architecture, stored_name, folder_);
         if (!name) continue;
         Tensor tensor{*name, dtype_of(stored.type), stored.shape, stored.bytes};
         const auto replace_values = [&](std::vector<float> values) {
@@ -48,7 +48,7 @@ void Checkpoint::open_gguf() {
         }
         if (architecture.heads_in_pairs) note_heads_in_pairs(tensor, stored_name);
         if (!tensors_.emplace(*name, std::move(tensor)).second) {
-            throw BadInput(directory_.string() + ": two tensors mean " + *name);
+            throw BadInput(folder_.string() + ": two tensors mean " + *name);
         }
     }
 }
@@ -58,7 +58,7 @@ void Checkpoint::note_heads_in_pairs(const Tensor& tensor, const std::string& st
     const bool query = tensor.name.ends_with(".q_proj.weight");
     if (!query && !tensor.name.ends_with(".k_proj.weight")) return;
     if (tensor.shape.size() != 2) {
-        throw BadInput(directory_.string() + ": tensor " + stored_name + ": expected a matrix");
+        throw BadInput(folder_.string() + ": tensor " + stored_name + ": expected a matrix");
     }
     interleaved_heads_.emplace(tensor.name,
                                query ? config_.num_attention_heads : config_.num_key_value_heads);

@@ -30,13 +30,13 @@ std::optional<std::string> tokenizer_in_gguf(const std::filesystem::path& path) 
 
 }  // namespace
 
-std::vector<std::filesystem::path> tokenizer_files(const std::filesystem::path& directory) {
+std::vector<std::filesystem::path> tokenizer_files(const std::filesystem::path& folder) {
     for (const char* whole : {tokenizer_json, sentencepiece_model}) {
-        if (std::filesystem::exists(directory / whole)) return {directory / whole};
+        if (std::filesystem::exists(folder / whole)) return {folder / whole};
     }
     std::vector<std::filesystem::path> files;
     for (const char* name : {vocabulary, merges, added_tokens}) {
-        if (std::filesystem::exists(directory / name)) files.push_back(directory / name);
+        if (std::filesystem::exists(folder / name)) files.push_back(folder / name);
     }
     return files;
 }
@@ -59,15 +59,15 @@ std::vector<TokenizerFile> read_tokenizer_files(const std::filesystem::path& mod
     return files;
 }
 
-std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& directory) {
-    if (directory.extension() == gguf_extension) {
-        const auto text = tokenizer_in_gguf(directory);
+std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& folder) {
+    if (folder.extension() == gguf_extension) {
+        const auto text = tokenizer_in_gguf(folder);
         if (!text) return nullptr;
-        return std::make_unique<Bpe>(parse_tokenizer_json(*text, directory));
+        return std::make_unique<Bpe>(parse_tokenizer_json(*text, folder));
     }
-    const auto files = tokenizer_files(directory);
+    const auto files = tokenizer_files(folder);
     const auto has = [&](const char* name) {
-        return std::find(files.begin(), files.end(), directory / name) != files.end();
+        return std::find(files.begin(), files.end(), folder / name) != files.end();
     };
     if (has(tokenizer_json)) {
         return std::make_unique<Bpe>(
@@ -77,8 +77,8 @@ std::unique_ptr<Tokenizer> open_tokenizer(const std::filesystem::path& directory
     if (files.empty()) return nullptr;
     // The tokens added to a vocabulary alone are no tokenizer: opening the others says so.
     return std::make_unique<ByteLevelBpe>(
-        read_bpe_files(directory / vocabulary, directory / merges,
-                       has(added_tokens) ? directory / added_tokens : std::filesystem::path()));
+        read_bpe_files(folder / vocabulary, folder / merges,
+                       has(added_tokens) ? folder / added_tokens : std::filesystem::path()));
 }
 
 }  // namespace slip::importing

@@ -54,7 +54,7 @@ public:
 
 /// The tokenizer's files that a checkpoint's or an artifact's folder has: tokenizer.json, or
 /// else tokenizer.model, or else vocab.json, merges.txt and added_tokens.json.
-std::vector<std::filesystem::path> tokenizer_files(const std::filesystem::path& directory);
+std::vector<std::filesystem::path> tokenizer_files(const std::filesystem::path& folder);
 
 /// The tokenizer of a folder or a GGUF file, or null if it has none: then its model takes and
 /// gives token ids only. Throws BadInput, naming the file.

@@ -28,7 +28,7 @@ constexpr const char* destroyed = "the masks of this session are destroyed";
 /// its mask is drawn, so that no failure can issue it again (MASK-5).
 class MaskSource {
 public:
-    MaskSource(KeyStream& keys, std::size_t planes) : keys_(keys), planes_(planes) {}
+    MaskSource(Keystream& keys, std::size_t planes) : keys_(keys), planes_(planes) {}
 
     /// Draws one mask of n residues for each planes * n bytes of `masks`; returns the first index.
     /// The others follow it without a gap.
@@ -41,11 +41,11 @@ public:
         return first;
     }
 
-    const KeyStream& keys() const { return keys_; }
+    const Keystream& keys() const { return keys_; }
 
 private:
     std::mutex mutex_;
-    KeyStream& keys_;
+    Keystream& keys_;
     const std::size_t planes_;
     std::uint64_t next_index_ = 0;
 };
@@ -53,7 +53,7 @@ private:
 /// Makes masks with their cancellations, a batch at a time. One per thread.
 class Workbench {
 public:
-    Workbench(const OffloadedWeights& weights, std::size_t planes, const PoolOptions& options)
+    Workbench(const OffloadedWeights& weights, std::size_t planes, const StockOptions& options)
         : planes_(planes), options_(options) {
         std::size_t masks = 0;
         std::size_t cancellations = 0;
@@ -89,23 +89,23 @@ private:
     }
 
     std::size_t planes_;
-    PoolOptions options_;
+    StockOptions options_;
     Mask::Residues masks_;          // batch columns of inputs
     Mask::Residues cancellations_;  // batch columns of outputs
 };
 
 }  // namespace
 
-struct CancellationPool::Shared {
-    Shared(const OffloadedWeights& w, std::size_t planes_of_residues, KeyStream& keys,
-           const PoolOptions& pool_options, const std::function<bool(GroupId)>& serves)
+struct CancellationStock::Shared {
+    Shared(const OffloadedWeights& w, std::size_t planes_of_residues, Keystream& keys,
+           const StockOptions& stock_options, const std::function<bool(GroupId)>& serves)
         : weights(w),
           planes(planes_of_residues),
-          options(pool_options),
+          options(stock_options),
           source(keys, planes),
           on_demand(std::make_unique<Workbench>(w, planes, options)),
           groups(w.size()) {
-        require(options.batch >= 1, "CancellationPool: a batch has at least one column");
+        require(options.batch >= 1, "CancellationStock: a batch has at least one column");
         for (GroupId g = 0; g < w.size(); ++g) {
             if (serves && !serves(g)) continue;  // its depth stays 0
             groups[g].depth = at_most(options.depth, w[g].shape(), planes, options);
@@ -138,7 +138,7 @@ struct CancellationPool::Shared {
 
     const OffloadedWeights& weights;
     const std::size_t planes;
-    const PoolOptions options;
+    const StockOptions options;
     MaskSource source;
     std::unique_ptr<Workbench> on_demand;  // of the thread that takes, and the next
     MaskMemory on_demand_memory;
@@ -157,7 +157,8 @@ struct CancellationPool::Shared {
 
 /// The emptiest group that has room for a whole batch. Only while somebody waits for more is a
 /// smaller batch made: single columns cost several times as much each.
-std::optional<typename CancellationPool::Shared::Task> CancellationPool::Shared::next_task() const {
+std::optional<typename CancellationStock::Shared::Task> CancellationStock::Shared::next_task()
+    const {
     std::optional<Task> task;
     for (GroupId g = 0; g < groups.size(); ++g) {
         const Queue& queue = groups[g];
@@ -171,14 +172,14 @@ std::optional<typename CancellationPool::Shared::Task> CancellationPool::Shared:
     return task;
 }
 
-bool CancellationPool::Shared::ready_as_wanted() const {
+bool CancellationStock::Shared::ready_as_wanted() const {
     return std::all_of(groups.begin(), groups.end(), [&](const Queue& queue) {
         return queue.ready.size() >= std::min(wanted, queue.depth);
     });
 }
 
 /// Memory for every mask that can be ready and one under way, so that none is reserved later.
-void CancellationPool::Shared::reserve() {
+void CancellationStock::Shared::reserve() {
     MaskMemory none;
     for (GroupId g = 0; g < groups.size(); ++g) {
         for (std::size_t i = 0; i <= groups[g].depth; ++i) {
@@ -188,7 +189,7 @@ void CancellationPool::Shared::reserve() {
 }
 
 /// Frees `memory` if there is enough.
-void CancellationPool::Shared::keep(GroupId group, Mask::Spent&& memory) {
+void CancellationStock::Shared::keep(GroupId group, Mask::Spent&& memory) {
     const std::lock_guard lock(mutex);
     Queue& queue = groups[group];
     if (stopped || queue.ready.size() + queue.spare.size() > queue.depth) return;
@@ -197,7 +198,7 @@ void CancellationPool::Shared::keep(GroupId group, Mask::Spent&& memory) {
 
 /// The background thread. It sleeps while there is nothing to do, and holds the lock only to learn
 /// its task and to hand over what it made.
-void CancellationPool::Shared::work() try {
+void CancellationStock::Shared::work() try {
     const auto bench = std::make_unique<Workbench>(weights, planes, options);
     reserve();
     std::vector<Mask> made;
@@ -232,8 +233,8 @@ void CancellationPool::Shared::work() try {
 
 /// Moves up to `count` ready masks to `out`; no system call while the background thread has nothing
 /// to do or is busy already.
-void CancellationPool::Shared::take_ready(GroupId group, std::size_t count,
-                                          std::vector<Mask>& out) {
+void CancellationStock::Shared::take_ready(GroupId group, std::size_t count,
+                                           std::vector<Mask>& out) {
     bool low = false;
     {
         const std::lock_guard lock(mutex);
@@ -250,23 +251,23 @@ void CancellationPool::Shared::take_ready(GroupId group, std::size_t count,
     if (low) work_wanted.notify_one();
 }
 
-CancellationPool::CancellationPool(const OffloadedWeights& weights, std::size_t planes,
-                                   KeyStream& keys, const PoolOptions& options,
-                                   const std::function<bool(GroupId)>& serves)
+CancellationStock::CancellationStock(const OffloadedWeights& weights, std::size_t planes,
+                                     Keystream& keys, const StockOptions& options,
+                                     const std::function<bool(GroupId)>& serves)
     : shared_(std::make_unique<Shared>(weights, planes, keys, options, serves)) {}
 
 /// In a forked child the background thread does not exist and its lock may be held for ever. There
 /// the state is abandoned as it is: nothing can be taken from it any more (RAND-6).
-CancellationPool::~CancellationPool() {
+CancellationStock::~CancellationStock() {
     destroy();
     if (!shared_->source.keys().forked()) return;
     [[maybe_unused]] Shared* const abandoned = shared_.release();
 }
 
-void CancellationPool::take(GroupId group, std::size_t count, std::vector<Mask>& out) {
+void CancellationStock::take(GroupId group, std::size_t count, std::vector<Mask>& out) {
     // RAND-6, before the lock, which a forked child may have inherited locked.
     shared_->source.keys().require_usable();
-    require(group < shared_->weights.size(), "CancellationPool::take: unknown group");
+    require(group < shared_->weights.size(), "CancellationStock::take: unknown group");
     out.clear();
     shared_->take_ready(group, count, out);
     const std::size_t missing = count - out.size();
@@ -288,14 +289,14 @@ void CancellationPool::take(GroupId group, std::size_t count, std::vector<Mask>&
     statistics.waited_for += missing;
 }
 
-void CancellationPool::recycle(GroupId group, Mask::Spent&& spent) {
+void CancellationStock::recycle(GroupId group, Mask::Spent&& spent) {
     if (shared_->source.keys().forked()) return;  // the lock may be held for ever
     spent.mask.clear();
     spent.cancellation.clear();
     shared_->keep(group, std::move(spent));
 }
 
-void CancellationPool::wait_until_ready(std::size_t count) {
+void CancellationStock::wait_until_ready(std::size_t count) {
     shared_->source.keys().require_usable();
     std::unique_lock lock(shared_->mutex);
     require(!shared_->stopped, destroyed);
@@ -306,7 +307,7 @@ void CancellationPool::wait_until_ready(std::size_t count) {
     require(!shared_->failed, "the thread that makes masks has failed");
 }
 
-void CancellationPool::destroy() noexcept {
+void CancellationStock::destroy() noexcept {
     if (shared_->source.keys().forked()) return;
     {
         const std::lock_guard lock(shared_->mutex);
@@ -319,7 +320,7 @@ void CancellationPool::destroy() noexcept {
     shared_->on_demand_memory.clear();
 }
 
-StockLevel CancellationPool::stock() const {
+StockLevel CancellationStock::stock() const {
     if (shared_->source.keys().forked()) return {};
     const std::lock_guard lock(shared_->mutex);
     // Groups that have no masks here set no limit, unless no group has any.
@@ -331,7 +332,7 @@ StockLevel CancellationPool::stock() const {
         [&](const auto& queue) { return queue.depth > 0 || none ? queue.depth : no_limit; });
 }
 
-SupplyStatistics CancellationPool::statistics() const {
+SupplyStatistics CancellationStock::statistics() const {
     if (shared_->source.keys().forked()) return {};
     const std::lock_guard lock(shared_->mutex);
     return shared_->statistics;

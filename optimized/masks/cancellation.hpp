@@ -7,22 +7,22 @@
 #include <vector>
 
 #include "optimized/kernels/group_weights.hpp"
-#include "optimized/masks/key_stream.hpp"
+#include "optimized/masks/keystream.hpp"
 #include "optimized/masks/mask_supply.hpp"
 
 namespace slip::masks {
 
 /// Keeps masks ready for every group. Mask indices rise by one per mask made (MASK-5), whatever the
 /// group. A mask that was handed out never comes back.
-class CancellationPool final : public MaskSupply {
+class CancellationStock final : public MaskSupply {
 public:
-    /// Both references outlive the pool. 1 <= planes <= base::parameters::primes.size(). Groups for
-    /// which serves() is false get no masks.
-    CancellationPool(const kernels::OffloadedWeights& weights, std::size_t planes, KeyStream& keys,
-                     const PoolOptions& options,
-                     const std::function<bool(base::GroupId)>& serves = nullptr);
+    /// Both references outlive the stock. 1 <= planes <= base::parameters::primes.size(). Groups
+    /// for which serves() is false get no masks.
+    CancellationStock(const kernels::OffloadedWeights& weights, std::size_t planes, Keystream& keys,
+                      const StockOptions& options,
+                      const std::function<bool(base::GroupId)>& serves = nullptr);
     /// Stops the background thread and wipes what is left.
-    ~CancellationPool() override;
+    ~CancellationStock() override;
 
     /// In rising order of index. Makes what is missing at once, on the calling thread.
     void take(base::GroupId group, std::size_t count, std::vector<Mask>& out) override;

@@ -33,7 +33,7 @@ const base::parameters::LatticeParameters& lattice_of(const ParameterSet& set) {
     return *set.lattice;
 }
 
-BlockSource::BlockSource(const ParameterSet& set, const KeyStream::Options& keys)
+BlockSource::BlockSource(const ParameterSet& set, const Keystream::Options& keys)
     : elements_(lattice_of(set).rank), eta_(lattice_of(set).eta), keys_(keys) {}
 
 std::uint64_t BlockSource::next_block() {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "optimized/base/worker_team.hpp"
-#include "optimized/masks/key_stream.hpp"
+#include "optimized/masks/keystream.hpp"
 #include "optimized/masks/lattice_stock.hpp"
 #include "optimized/masks/products.hpp"
 
@@ -25,9 +25,9 @@ const base::parameters::LatticeParameters& lattice_of(const base::parameters::Pa
 /// so that no failure can issue it again. Thread-safe.
 class BlockSource {
 public:
-    BlockSource(const base::parameters::ParameterSet& set, const KeyStream::Options& keys);
+    BlockSource(const base::parameters::ParameterSet& set, const Keystream::Options& keys);
 
-    const KeyStream& keys() const { return keys_; }
+    const Keystream& keys() const { return keys_; }
 
     std::uint64_t next_block();
     /// S of a block.
@@ -38,7 +38,7 @@ private:
     const std::size_t elements_;
     const unsigned eta_;
     std::mutex mutex_;
-    KeyStream keys_;
+    Keystream keys_;
     std::uint64_t next_block_ = 0;
 };
 

@@ -10,7 +10,7 @@
 
 #include "optimized/base/parameters.hpp"
 #include "optimized/base/product_shape.hpp"
-#include "optimized/masks/key_stream.hpp"
+#include "optimized/masks/keystream.hpp"
 #include "optimized/masks/mask_supply.hpp"
 #include "optimized/masks/public_matrix.hpp"
 #include "optimized/masks/stock_level.hpp"
@@ -43,7 +43,7 @@ struct LatticeOptions {
     std::size_t threads = 1;
     /// Whether a thread makes masks ahead of use.
     bool ahead = true;
-    KeyStream::Options keys;
+    Keystream::Options keys;
     std::shared_ptr<Trace> trace = {};  // none: nothing is recorded
 };
 

@@ -14,11 +14,11 @@
 namespace slip::masks {
 
 /// Lattice masks from the stock that sessions share, and uniform ones, for convolutions, from a
-/// pool of the session's own.
+/// stock of the session's own.
 class LatticeSupply final : public MaskSupply {
 public:
     /// The stock outlives the supply; `uniform` is null where every group has lattice masks.
-    LatticeSupply(LatticeStock& stock, std::unique_ptr<CancellationPool> uniform)
+    LatticeSupply(LatticeStock& stock, std::unique_ptr<CancellationStock> uniform)
         : stock_(stock), uniform_(std::move(uniform)), before_(stock.statistics()) {}
 
     void take(base::GroupId group, std::size_t count, std::vector<Mask>& out) override {
@@ -61,7 +61,7 @@ public:
 
 private:
     LatticeStock& stock_;
-    std::unique_ptr<CancellationPool> uniform_;
+    std::unique_ptr<CancellationStock> uniform_;
     SupplyStatistics before_;
     bool destroyed_ = false;
 };

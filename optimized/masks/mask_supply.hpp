@@ -16,7 +16,7 @@
 
 namespace slip::masks {
 
-struct PoolOptions {
+struct StockOptions {
     /// Masks per group that are kept ready in the background; 0 makes every mask on demand.
     std::size_t depth = 64;
     /// Columns that are multiplied at a time.
@@ -114,7 +114,7 @@ inline void lend_memory(MaskMemory& spare, std::size_t count, MaskMemory& out) {
 
 /// `count` masks for columns of a group, or as many as the options leave memory for, at least 1.
 inline std::size_t at_most(std::size_t count, const base::ProductShape& shape, std::size_t planes,
-                           const PoolOptions& options) {
+                           const StockOptions& options) {
     const std::size_t bytes = planes * (shape.inputs() + shape.outputs());
     return std::min(count, std::max<std::size_t>(options.bytes_per_group / bytes, 1));
 }

@@ -154,7 +154,7 @@ bool has_role(X509* certificate, Role role) {  // SESS-7
 }
 
 void make_keys(const std::filesystem::path& out, const Validity& validity) {
-    base::StagedDirectory staged(out);
+    base::StagedFolder staged(out);
     const Identity authority = make_authority(validity);
     write_identity(staged.path() / "ca", authority);
     for (const Role role : every_role) {

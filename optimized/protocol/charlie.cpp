@@ -96,8 +96,8 @@ private:
     const std::shared_ptr<Trace> trace_;
     RunStatistics statistics_;
 
-    masks::KeyStream keys_;
-    CharlieColumns columns_;  // after the keys, which its pool's thread uses
+    masks::Keystream keys_;
+    CharlieColumns columns_;  // after the keys, which its stock's thread uses
 
     bool alive_ = false;  // READY has come from all, and nothing has ended the session since
     std::optional<Sent> outstanding_;  // the APPLY that waits for its REPLY
@@ -124,11 +124,11 @@ CharlieSession::State::State(const kernels::OffloadedWeights& weights, const Int
         peers_.push_back({david.transport, david.transport.peer_name(), david.first});
         open(peers_.back(), {parameters::protocol_version, set.code, david.digest});
     }
-    // The masks come last: the pool shares the keys with its thread, and whom David refuses needs
+    // The masks come last: the stock shares the keys with its thread, and whom David refuses needs
     // none.
-    masks::PoolOptions pool = options.pool;
-    pool.trace = trace_.get();
-    columns_.open_pool(pool);
+    masks::StockOptions stock = options.stock;
+    stock.trace = trace_.get();
+    columns_.open_stock(stock);
     alive_ = true;
 }
 
@@ -267,7 +267,7 @@ std::span<const std::byte> CharlieSession::State::await_payload(Peer& peer, cons
 void CharlieSession::State::wipe_secrets() noexcept {
     alive_ = false;
     outstanding_.reset();
-    columns_.wipe_secrets();  // before the keys, which the pool's thread uses
+    columns_.wipe_secrets();  // before the keys, which the stock's thread uses
     keys_.destroy();
 }
 

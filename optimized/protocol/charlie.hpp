@@ -13,7 +13,7 @@
 #include "optimized/base/parameters.hpp"
 #include "optimized/base/thread_clock.hpp"
 #include "optimized/kernels/group_weights.hpp"
-#include "optimized/masks/key_stream.hpp"
+#include "optimized/masks/keystream.hpp"
 #include "optimized/masks/mask_supply.hpp"
 #include "optimized/protocol/frames.hpp"
 #include "optimized/protocol/integrity.hpp"
@@ -26,8 +26,8 @@
 namespace slip::protocol {
 
 struct SessionOptions {
-    masks::PoolOptions pool;
-    masks::KeyStream::Options keys;
+    masks::StockOptions stock;
+    masks::Keystream::Options keys;
     /// The lattice masks of the loaded model, which outlive the session; none where all masks are
     /// uniform.
     LatticeMasks lattice;

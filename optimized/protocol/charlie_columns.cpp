@@ -24,7 +24,7 @@ std::uint64_t unique_number() {
 }  // namespace
 
 CharlieColumns::CharlieColumns(const kernels::OffloadedWeights& weights,
-                               const IntegrityCheck& check, masks::KeyStream& keys,
+                               const IntegrityCheck& check, masks::Keystream& keys,
                                const LatticeMasks& lattice)
     : weights_(weights), check_(check), keys_(keys), lattice_(lattice), session_(unique_number()) {
     if (lattice.secrets != nullptr) workspace_.emplace(lattice.secrets->workspace());
@@ -44,14 +44,14 @@ CharlieColumns::CharlieColumns(const kernels::OffloadedWeights& weights,
     }
 }
 
-void CharlieColumns::open_pool(const masks::PoolOptions& options) {
+void CharlieColumns::open_stock(const masks::StockOptions& options) {
     const auto is_uniform = [&](base::GroupId group) { return !has_lattice_masks(group); };
-    std::unique_ptr<masks::CancellationPool> uniform;
+    std::unique_ptr<masks::CancellationStock> uniform;
     bool any_uniform = false;
     for (base::GroupId g = 0; g < shapes().size(); ++g) any_uniform = any_uniform || is_uniform(g);
     if (any_uniform) {
-        uniform = std::make_unique<masks::CancellationPool>(weights_, planes(), keys_, options,
-                                                            is_uniform);
+        uniform = std::make_unique<masks::CancellationStock>(weights_, planes(), keys_, options,
+                                                             is_uniform);
     }
     if (lattice_.stock == nullptr) {
         supply_ = std::move(uniform);

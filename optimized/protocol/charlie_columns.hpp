@@ -22,16 +22,16 @@
 namespace slip::protocol {
 
 /// A session's masks, and the check that it shares with others. Everything of the session that has
-/// to stay secret is here, in the Sent message and in the KeyStream.
+/// to stay secret is here, in the Sent message and in the Keystream.
 class CharlieColumns {
 public:
     /// The references outlive the object, as do the members of `lattice`.
     CharlieColumns(const kernels::OffloadedWeights& weights, const IntegrityCheck& check,
-                   masks::KeyStream& keys, const LatticeMasks& lattice = {});
+                   masks::Keystream& keys, const LatticeMasks& lattice = {});
 
-    /// Begins to make masks. From now on the pool's thread uses the keys as well.
-    void open_pool(const masks::PoolOptions& options);
-    /// Requires: an open pool.
+    /// Begins to make masks. From now on the stock's thread uses the keys as well.
+    void open_stock(const masks::StockOptions& options);
+    /// Requires: an open stock.
     masks::MaskSupply& supply() { return *supply_; }
     /// These three are zero before one is open.
     masks::StockLevel stock() const { return supply_ ? supply_->stock() : masks::StockLevel{}; }
@@ -49,7 +49,7 @@ public:
     std::size_t outputs(base::GroupId group) const;
 
     /// MASK-1: masks the columns of `activations`, b x inputs() of the group with b =
-    /// header.columns, for a frame with this header. Requires: an open pool.
+    /// header.columns, for a frame with this header. Requires: an open stock.
     Sent mask(base::GroupId group, const wire::ColumnsHeader& header,
               base::MatrixView<const std::int16_t> activations);
     /// SESS-3, WIRE-8: takes the residues of the REPLY to `sent`. Throws ProtocolError for another
@@ -78,7 +78,7 @@ private:
 
     const kernels::OffloadedWeights& weights_;
     const IntegrityCheck& check_;
-    masks::KeyStream& keys_;
+    masks::Keystream& keys_;
     const LatticeMasks lattice_;
     const std::uint64_t session_;  // of those of this process
     bool over_ = false;

@@ -6,7 +6,7 @@
 #include "optimized/base/error.hpp"
 #include "optimized/base/parameters.hpp"
 #include "optimized/kernels/weight_matrix.hpp"
-#include "optimized/masks/key_stream.hpp"
+#include "optimized/masks/keystream.hpp"
 
 namespace slip::secrets {
 namespace {
@@ -37,7 +37,7 @@ void copy_pieces(std::size_t pieces, const std::uint8_t* from, std::size_t from_
 
 Bytes draw_combinations(std::span<const std::uint8_t> seed, std::size_t planes, std::size_t rows) {
     require(seed.size() == base::parameters::check_seed_bytes, "draw_combinations: the seed");
-    masks::KeyStream stream({.given_keys = seed});
+    masks::Keystream stream({.given_keys = seed});
     Bytes w(kappa * planes * rows);
     for (std::size_t a = 0; a < kappa; ++a) {
         stream.draw(masks::Purpose::integrity, a, planes,

@@ -5,7 +5,7 @@
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/parameters.hpp"
-#include "optimized/masks/key_stream.hpp"
+#include "optimized/masks/keystream.hpp"
 
 namespace slip::secrets {
 namespace {
@@ -41,7 +41,7 @@ std::uint64_t load(std::span<const std::uint8_t> bytes, std::size_t i) {
 
 Residues draw_product_secret(std::span<const std::uint8_t> seed, std::size_t rows) {
     require(seed.size() == base::parameters::check_seed_bytes, "draw_product_secret: the seed");
-    masks::KeyStream stream({.given_keys = seed});
+    masks::Keystream stream({.given_keys = seed});
     // RAND-2: words of 8 bytes, of which 61 bits count; one in 2^61 is rejected.
     constexpr std::size_t spare_words = 8;
     base::SecretBuffer<std::uint8_t> bytes((rows + spare_words) * sizeof(std::uint64_t));

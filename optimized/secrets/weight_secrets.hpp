@@ -9,7 +9,7 @@
 #include "optimized/base/hidden_widths.hpp"
 #include "optimized/base/product_shape.hpp"
 #include "optimized/base/secret_buffer.hpp"
-#include "optimized/masks/key_stream.hpp"
+#include "optimized/masks/keystream.hpp"
 #include "optimized/masks/small_matrix.hpp"
 
 namespace slip::secrets {
@@ -30,7 +30,7 @@ private:
     void draw(masks::Purpose purpose, std::size_t index, std::span<std::int8_t> small);
 
     const base::parameters::ParameterSet& set_;
-    masks::KeyStream stream_;
+    masks::Keystream stream_;
     base::SecretBuffer<std::uint8_t> bytes_;
 };
 

@@ -20,7 +20,7 @@ namespace {
 
 namespace layout = artifact::layout;
 namespace parameters = base::parameters;
-using base::flush_directory;
+using base::flush_folder;
 using nlohmann::json;
 
 constexpr const char* state_file = "state.json";
@@ -131,7 +131,7 @@ void PartialSplit::begin(std::size_t groups, const json& request, const json& ch
     groups_.emplace(partial_ / groups_file, groups * line_length, parameters::secret_file_mode);
     finished_.resize(groups);
     std::filesystem::rename(partial_ / new_state_file, partial_ / state_file);
-    flush_directory(partial_);
+    flush_folder(partial_);
 }
 
 void PartialSplit::go_on(std::size_t groups, const json& request) {

@@ -232,7 +232,7 @@ void keep_what_is_whole(const std::vector<GroupShape>& groups, WeightFiles& file
 /// DECO-13: a file that says itself that its weights lie on a grid of 8 bits.
 void require_accepted_grid(const Checkpoint& checkpoint, const SplitOptions& options) {
     if (checkpoint.quantised_tensor().empty() || options.accept_grid) return;
-    throw BadInput(checkpoint.directory().string() + ": tensor " + checkpoint.quantised_tensor() +
+    throw BadInput(checkpoint.folder().string() + ": tensor " + checkpoint.quantised_tensor() +
                    ": its weights lie on a grid of 8 bits (Q8_0), and nobody has measured what "
                    "David's half then shows: expected F32, F16 or BF16, or --accept-grid "
                    "(SplitOptions::accept_grid)");
@@ -356,7 +356,7 @@ void write_audit(const Checkpoint& checkpoint, const std::vector<GroupShape>& gr
 void require_hideable(const Checkpoint& checkpoint, const SplitOptions& options) {
     const std::string set = "set " + options.set + ": ";
     if (checkpoint.network() != nullptr) {
-        throw BadInput(checkpoint.directory().string() + ": " + set +
+        throw BadInput(checkpoint.folder().string() + ": " + set +
                        "a convolution cannot be hidden: expected a language model, or another set "
                        "(" +
                        layout::names_of_sets() + ")");
@@ -513,7 +513,7 @@ layout::Sha256 write_descriptions(const Checkpoint& checkpoint,
         parameters::secret_file_mode);
     write_description(charlie / layout::config, checkpoint.config_text(),
                       parameters::secret_file_mode);
-    for (const auto& [name, text] : importing::read_tokenizer_files(checkpoint.directory())) {
+    for (const auto& [name, text] : importing::read_tokenizer_files(checkpoint.folder())) {
         write_description(charlie / name, text, parameters::secret_file_mode);
     }
     std::filesystem::remove(charlie / layout::digests);

@@ -108,7 +108,7 @@ std::string describe(const importing::Checkpoint& checkpoint,
         matrices += group.members.size();
         weights += group.product().rows * group.n;
     }
-    return checkpoint.directory().string() + ": " + std::to_string(checkpoint.tensors().size()) +
+    return checkpoint.folder().string() + ": " + std::to_string(checkpoint.tensors().size()) +
            " tensors; " + std::to_string(matrices) + " matrices of " + std::to_string(weights) +
            " weights in all can be split";
 }
@@ -125,7 +125,7 @@ void examine_plan(const Options& options, const importing::Checkpoint& checkpoin
                   const std::vector<base::GroupShape>& groups, Report& report) {
     std::vector<std::string> notes;
     const auto ranks =
-        artifact::ranks_of(plan_of(options, checkpoint.directory()), groups, Strategy::lsc, notes);
+        artifact::ranks_of(plan_of(options, checkpoint.folder()), groups, Strategy::lsc, notes);
     for (std::string& note : notes) report.findings.note(std::move(note));
     std::size_t whole = 0;
     for (const auto& group : ranks) {

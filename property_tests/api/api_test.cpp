@@ -14,7 +14,7 @@
 #include "property_tests/generators/onnx_encoder.hpp"
 #include "property_tests/generators/refusal.hpp"
 #include "property_tests/generators/synthetic_model.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/generators/temporary_folder.hpp"
 #include "slip/slip.hpp"
 
 namespace slip::testing {
@@ -33,7 +33,7 @@ public:
         split_checkpoint(model, options);
     }
 
-    TemporaryDirectory folder;
+    TemporaryFolder folder;
     const std::filesystem::path model = folder / "model";
     const std::filesystem::path artifact = folder / "artifact";
     const std::size_t vocabulary;
@@ -177,7 +177,7 @@ TEST(Embedding, SESS_6_one_david_serves_many_threads) {
 }
 
 TEST(Embedding, SESS_7_charlie_and_david_over_tls) {
-    const TemporaryDirectory folder;
+    const TemporaryFolder folder;
     make_keys(folder / "tls");
     const David david(small().artifact / "david");
     std::vector<std::string> lines;
@@ -199,7 +199,7 @@ TEST(Embedding, SESS_7_charlie_and_david_over_tls) {
 
 /// As one in a folder that may not be searched.
 TEST(Embedding, MODEL_7_a_half_that_cannot_be_looked_at_is_bad_input_and_named) {
-    const TemporaryDirectory folder;
+    const TemporaryFolder folder;
     std::filesystem::copy(small().artifact / "charlie", folder / "charlie",
                           std::filesystem::copy_options::recursive);
     std::filesystem::create_symlink("david", folder / "david");  // to itself
@@ -211,7 +211,7 @@ TEST(Embedding, MODEL_7_a_half_that_cannot_be_looked_at_is_bad_input_and_named) 
 
 /// Charlie's half is enough where he makes his cancellations from hints.
 TEST(Embedding, MODEL_7_charlie_needs_davids_half_for_uniform_masks_alone) {
-    const TemporaryDirectory folder;
+    const TemporaryFolder folder;
     std::filesystem::copy(small().artifact / "charlie", folder / "charlie",
                           std::filesystem::copy_options::recursive);
     auto [to_david, to_charlie] = make_transport_pair();
@@ -237,7 +237,7 @@ TEST(Embedding, MODEL_7_charlie_needs_davids_half_for_uniform_masks_alone) {
 /// What sizes the stock of one kind of masks is refused where there are only masks of the other
 /// kind, before David is called.
 TEST(Embedding, what_sizes_masks_that_a_model_does_not_have_is_refused) {
-    const TemporaryDirectory folder;
+    const TemporaryFolder folder;
     SplitOptions uniform = small().options;
     uniform.set = "paper";
     uniform.out = folder / "uniform";
@@ -402,7 +402,7 @@ std::string network_file() {
 }
 
 TEST(Embedding, CNN_5_LIN_4_a_convolutional_network_equals_the_unsplit_one) {
-    const TemporaryDirectory folder;
+    const TemporaryFolder folder;
     base::write_file(folder / "net.onnx", network_file(), 0600);
     SplitOptions options;
     options.plan = uniform_plan(folder / "net.onnx", 2);
@@ -441,7 +441,7 @@ void expect_wrong_kind(const std::function<void()>& open, const std::filesystem:
 }
 
 TEST(Embedding, a_model_is_opened_as_the_kind_that_it_is_and_as_no_other) {
-    const TemporaryDirectory folder;
+    const TemporaryFolder folder;
     const auto network = folder / "net.onnx";
     base::write_file(network, network_file(), 0600);
     SplitOptions options;

@@ -13,7 +13,7 @@
 #include "optimized/base/files.hpp"
 #include "optimized/import/safetensors.hpp"
 #include "property_tests/generators/synthetic_model.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/generators/temporary_folder.hpp"
 #include "slip/split.hpp"
 
 namespace slip::testing {
@@ -52,7 +52,7 @@ public:
     }
 
 private:
-    TemporaryDirectory folder_;
+    TemporaryFolder folder_;
 };
 
 /// What is found of one level.

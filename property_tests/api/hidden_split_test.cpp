@@ -14,7 +14,7 @@
 #include "property_tests/generators/refusal.hpp"
 #include "property_tests/generators/sanitizers.hpp"
 #include "property_tests/generators/synthetic_model.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/generators/temporary_folder.hpp"
 #include "slip/slip.hpp"
 
 namespace slip::testing {
@@ -43,7 +43,7 @@ public:
     std::size_t vocabulary = 0;
 
 private:
-    TemporaryDirectory folder_;
+    TemporaryFolder folder_;
     fs::path model_;
 };
 

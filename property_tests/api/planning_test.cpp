@@ -11,7 +11,7 @@
 
 #include "property_tests/generators/refusal.hpp"
 #include "property_tests/generators/synthetic_model.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/generators/temporary_folder.hpp"
 #include "property_tests/generators/without_blocks.hpp"
 #include "slip/charlie.hpp"
 #include "slip/evaluate.hpp"
@@ -30,7 +30,7 @@ SyntheticModel several_blocks() {
 }
 
 double loss_of(const SyntheticModel& synthetic, const std::vector<TokenId>& text) {
-    const TemporaryDirectory folder;
+    const TemporaryFolder folder;
     write_checkpoint(synthetic, folder / "model");
     auto model = open_checkpoint<LanguageModel>(folder / "model");
     const std::size_t context = model.max_positions();
@@ -41,7 +41,7 @@ double loss_of(const SyntheticModel& synthetic, const std::vector<TokenId>& text
 TEST(Planning, DECO_12_a_block_is_worth_what_the_text_loses_without_it) {
     const SyntheticModel model = several_blocks();
     const auto text = random_ids(4, 40, model.config.vocab_size);
-    const TemporaryDirectory folder;
+    const TemporaryFolder folder;
     write_checkpoint(model, folder / "model");
 
     const CheckpointMeasurements measured = measure_checkpoint(folder / "model", {.text = text});
@@ -57,7 +57,7 @@ TEST(Planning, DECO_12_a_block_is_worth_what_the_text_loses_without_it) {
 
 TEST(Planning, DECO_12_work_is_counted_for_the_whole_model_and_spectra_for_the_blocks) {
     const SyntheticModel model = several_blocks();
-    const TemporaryDirectory folder;
+    const TemporaryFolder folder;
     write_checkpoint(model, folder / "model");
 
     const CheckpointMeasurements measured = measure_checkpoint(folder / "model", {});
@@ -89,7 +89,7 @@ TEST(Planning, DECO_12_work_is_counted_for_the_whole_model_and_spectra_for_the_b
 
 TEST(Planning, DECO_12_what_charlie_multiplies_is_what_a_session_counts) {
     const SyntheticModel model = several_blocks();
-    const TemporaryDirectory folder;
+    const TemporaryFolder folder;
     write_checkpoint(model, folder / "model");
     const auto measured = measure_checkpoint(folder / "model", {});
     SplitOptions options;
@@ -107,7 +107,7 @@ TEST(Planning, DECO_12_what_charlie_multiplies_is_what_a_session_counts) {
 
 TEST(Planning, DECO_12_threads_change_nothing_and_progress_is_told) {
     const SyntheticModel model = several_blocks();
-    const TemporaryDirectory folder;
+    const TemporaryFolder folder;
     write_checkpoint(model, folder / "model");
     MeasureOptions options;
     options.text = random_ids(4, 30, model.config.vocab_size);
@@ -132,7 +132,7 @@ TEST(Planning, DECO_12_threads_change_nothing_and_progress_is_told) {
 
 TEST(Planning, DECO_12_texts_that_cannot_be_read_are_refused) {
     const SyntheticModel model = several_blocks();
-    const TemporaryDirectory folder;
+    const TemporaryFolder folder;
     write_checkpoint(model, folder / "model");
     const auto outside = static_cast<TokenId>(model.config.vocab_size);
     for (const std::vector<TokenId>& text :

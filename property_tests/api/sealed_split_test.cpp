@@ -13,7 +13,7 @@
 #include "optimized/base/files.hpp"
 #include "property_tests/generators/refusal.hpp"
 #include "property_tests/generators/synthetic_model.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/generators/temporary_folder.hpp"
 #include "slip/slip.hpp"
 
 namespace slip::testing {
@@ -67,7 +67,7 @@ public:
     std::size_t vocabulary = 0;
 
 private:
-    TemporaryDirectory folder_;
+    TemporaryFolder folder_;
     std::string set_;
 };
 

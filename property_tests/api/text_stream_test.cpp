@@ -12,7 +12,7 @@
 
 #include "optimized/import/bpe_files.hpp"
 #include "optimized/import/utf8.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/generators/temporary_folder.hpp"
 #include "slip/model.hpp"
 
 namespace slip::testing {
@@ -58,7 +58,7 @@ json bytes_tokenizer(bool begins) {
 LanguageModel model_with(const json& tokenizer) {
     const std::filesystem::path bundled =
         std::filesystem::path(SLIP_SOURCE_DIR) / "models/tinystories-llama";
-    const TemporaryDirectory folder;
+    const TemporaryFolder folder;
     for (const char* name : {"config.json", "model.safetensors", "tokenizer.model"}) {
         std::filesystem::create_symlink(bundled / name, folder / name);
     }

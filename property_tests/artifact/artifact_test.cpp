@@ -92,8 +92,8 @@ TEST(DavidLoads, MODEL_7_a_folder_with_charlies_artifact_is_refused) {
 }
 
 TEST(DavidLoads, CONV_4_missing_files_are_named) {
-    const TemporaryDirectory directory;
-    expect_refused([&] { DavidArtifact{directory.path()}; }, "david.safetensors");
+    const TemporaryFolder folder;
+    expect_refused([&] { DavidArtifact{folder.path()}; }, "david.safetensors");
     const SplitModel split;
     std::filesystem::remove(split.david() / "manifest.json");
     expect_refused([&] { DavidArtifact{split.david()}; }, "manifest.json");
@@ -558,7 +558,7 @@ TEST(BothHalves, MODEL_7_of_different_splits_are_refused) {
     SplitModel split;
     split.split({}, "other");
     const CharlieArtifact charlie(split.out());
-    const DavidArtifact david(split.directory() / "other/david");
+    const DavidArtifact david(split.folder() / "other/david");
     expect_refused([&] { require_same_split(charlie, david); }, "different splits");
 }
 

@@ -12,7 +12,7 @@
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
 #include "property_tests/generators/refusal.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/generators/temporary_folder.hpp"
 #include "reference/decomposition.hpp"
 
 namespace {
@@ -22,7 +22,7 @@ using slip::Plan;
 using slip::PlanTriplet;
 using slip::base::GroupShape;
 using slip::testing::refusal;
-using slip::testing::TemporaryDirectory;
+using slip::testing::TemporaryFolder;
 namespace reference = slip::reference;
 
 /// Blocks with q_proj (8 x 8) and down_proj (8 x 20), and lm_head (50 x 8).
@@ -38,9 +38,9 @@ std::vector<GroupShape> groups_of(std::size_t blocks) {
 }
 
 Plan read_text(const std::string& text) {
-    const TemporaryDirectory directory;
-    slip::base::write_file(directory / "plan.json", text, 0600);
-    return slip::read_plan(directory / "plan.json");
+    const TemporaryFolder folder;
+    slip::base::write_file(folder / "plan.json", text, 0600);
+    return slip::read_plan(folder / "plan.json");
 }
 
 TEST(Plans, DECO_6_reads_triplets) {

@@ -11,7 +11,7 @@
 #include "optimized/artifact/layout.hpp"
 #include "optimized/artifact/seal.hpp"
 #include "property_tests/generators/refusal.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/generators/temporary_folder.hpp"
 
 namespace slip::testing {
 namespace {
@@ -41,7 +41,7 @@ fs::path write_key(const fs::path& file, const Bytes& bytes, fs::perms mode = fs
 }
 
 SealKey key_of(const Bytes& bytes) {
-    const TemporaryDirectory folder;
+    const TemporaryFolder folder;
     return SealKey(write_key(folder / "key", bytes));
 }
 
@@ -130,7 +130,7 @@ RC_GTEST_PROP(Seal, MODEL_20_whatever_is_changed_opens_nothing, ()) {
 }
 
 TEST(Seal, MODEL_20_a_key_is_32_bytes_that_nobody_else_may_use) {
-    const TemporaryDirectory folder;
+    const TemporaryFolder folder;
     const auto says = [](const fs::path& file) { return refusal([&] { SealKey key(file); }); };
     const auto expect = [&](const fs::path& file, const std::string& because) {
         const std::string said = says(file);

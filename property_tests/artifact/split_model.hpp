@@ -22,14 +22,14 @@
 #include "optimized/import/safetensors.hpp"
 #include "optimized/split/split_checkpoint.hpp"
 #include "property_tests/generators/refusal.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/generators/temporary_folder.hpp"
 
 namespace slip::artifact_tests {
 
 using nlohmann::json;
 using testing::permissions_of;
 using testing::refusal;
-using testing::TemporaryDirectory;
+using testing::TemporaryFolder;
 
 inline void expect_refused(const std::function<void()>& action, const std::string& because) {
     const std::string message = refusal(action);
@@ -76,15 +76,15 @@ struct Model {
     }
 
     /// Also writes a parameter in a 16-bit type with an odd number of elements.
-    void write(const std::filesystem::path& directory) const {
-        std::filesystem::create_directory(directory);
+    void write(const std::filesystem::path& folder) const {
+        std::filesystem::create_directory(folder);
         const json config = {{"model_type", "llama"},      {"hidden_size", 8},
                              {"intermediate_size", 12},    {"num_hidden_layers", 2},
                              {"num_attention_heads", 2},   {"vocab_size", vocabulary},
                              {"rms_norm_eps", 1e-5},       {"max_position_embeddings", 32},
                              {"tie_word_embeddings", tied}};
-        base::write_file(directory / "config.json", config.dump(), 0600);
-        base::write_file(directory / "tokenizer.model", "pieces", 0600);
+        base::write_file(folder / "config.json", config.dump(), 0600);
+        base::write_file(folder / "tokenizer.model", "pieces", 0600);
         const std::vector<std::uint16_t> halves = {1, 2, 3};
         std::vector<importing::Tensor> tensors;
         for (const auto& [name, elements] : values) {
@@ -93,7 +93,7 @@ struct Model {
         }
         tensors.push_back(
             {"model.extra.half", importing::DType::f16, {3}, std::as_bytes(std::span(halves))});
-        importing::write_safetensors(directory / "model.safetensors", tensors, {}, 0600);
+        importing::write_safetensors(folder / "model.safetensors", tensors, {}, 0600);
     }
 
     bool tied;
@@ -112,20 +112,20 @@ public:
     explicit SplitModel(const Model& model = Model(), const slip::Plan& plan = small_plan,
                         std::string set = "paper")
         : model_(model), set_(std::move(set)) {
-        model.write(directory_ / "model");
+        model.write(folder_ / "model");
         split(plan, "out");
     }
     std::vector<std::string> split(const slip::Plan& plan, const std::string& name) {
-        const importing::Checkpoint checkpoint(directory_ / "model");
-        SplitOptions options{plan, directory_ / name};
+        const importing::Checkpoint checkpoint(folder_ / "model");
+        SplitOptions options{plan, folder_ / name};
         options.set = set_;
         return splitting::split_checkpoint(checkpoint, model_.groups, options);
     }
 
-    std::filesystem::path out() const { return directory_ / "out"; }
+    std::filesystem::path out() const { return folder_ / "out"; }
     std::filesystem::path david() const { return out() / "david"; }
     std::filesystem::path charlie() const { return out() / "charlie"; }
-    const TemporaryDirectory& directory() const { return directory_; }
+    const TemporaryFolder& folder() const { return folder_; }
 
     /// Rewrites a file.
     static void replace(const std::filesystem::path& path, const std::string& contents) {
@@ -157,12 +157,12 @@ public:
 private:
     const Model model_;
     const std::string set_;
-    TemporaryDirectory directory_;
+    TemporaryFolder folder_;
 };
 
-inline std::set<std::string> names_in(const std::filesystem::path& directory) {
+inline std::set<std::string> names_in(const std::filesystem::path& folder) {
     std::set<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder)) {
         names.insert(entry.path().filename().string());
     }
     return names;

@@ -21,7 +21,7 @@
 #include <string>
 
 #include "optimized/base/error.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/generators/temporary_folder.hpp"
 
 namespace slip::base {
 namespace {
@@ -29,13 +29,13 @@ namespace {
 /// Who may write into a folder may leave a link there; what it points to is not the split's to
 /// touch.
 TEST(Files, THREAT_2_a_link_in_the_place_of_a_file_is_not_followed) {
-    const testing::TemporaryDirectory directory;
-    const auto target = directory / "target";
-    const auto link = directory / "link";
-    const auto dangling = directory / "dangling";
+    const testing::TemporaryFolder folder;
+    const auto target = folder / "target";
+    const auto link = folder / "link";
+    const auto dangling = folder / "dangling";
     write_file(target, "contents", 0600);
     std::filesystem::create_symlink(target, link);
-    std::filesystem::create_symlink(directory / "nothing", dangling);
+    std::filesystem::create_symlink(folder / "nothing", dangling);
     EXPECT_NO_THROW(FixedFile(target, 8, 0600));
     EXPECT_NO_THROW(FileLock{target});
     for (const auto& path : {link, dangling}) {
@@ -43,7 +43,7 @@ TEST(Files, THREAT_2_a_link_in_the_place_of_a_file_is_not_followed) {
         EXPECT_THROW(FileLock{path}, BadInput);
     }
     EXPECT_EQ(read_file(target), "contents");
-    EXPECT_FALSE(std::filesystem::exists(directory / "nothing"));
+    EXPECT_FALSE(std::filesystem::exists(folder / "nothing"));
 }
 
 // ---- files under construction
@@ -54,9 +54,9 @@ std::span<const std::byte> bytes_of(std::string_view text) {
     return std::as_bytes(std::span(text));
 }
 
-std::set<std::string> names_in(const testing::TemporaryDirectory& directory) {
+std::set<std::string> names_in(const testing::TemporaryFolder& folder) {
     std::set<std::string> names;
-    for (const auto& entry : std::filesystem::directory_iterator(directory.path())) {
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
         names.insert(entry.path().filename().string());
     }
     return names;
@@ -98,10 +98,10 @@ void write_and_be_killed(const std::filesystem::path& target) {
 }
 
 TEST(StagedFiles, are_whole_or_absent) {
-    const testing::TemporaryDirectory directory;
-    const auto target = directory / "target";
+    const testing::TemporaryFolder folder;
+    const auto target = folder / "target";
     { StagedFile(target, Existing::refuse).append(bytes_of("not committed")); }
-    EXPECT_EQ(names_in(directory), std::set<std::string>{});
+    EXPECT_EQ(names_in(folder), std::set<std::string>{});
     for (const std::string text : {"first", "second"}) {
         StagedFile file(target, Existing::replace);
         file.append(bytes_of(text));
@@ -110,70 +110,70 @@ TEST(StagedFiles, are_whole_or_absent) {
         EXPECT_EQ(testing::permissions_of(target), 0600U);
     }
     EXPECT_THROW(StagedFile(target, Existing::refuse), BadInput);
-    EXPECT_EQ(names_in(directory), std::set<std::string>{"target"});
+    EXPECT_EQ(names_in(folder), std::set<std::string>{"target"});
 }
 
 TEST(StagedFiles, one_that_appears_meanwhile_is_not_replaced_where_none_may_stand) {
-    const testing::TemporaryDirectory directory;
-    const auto target = directory / "target";
+    const testing::TemporaryFolder folder;
+    const auto target = folder / "target";
     {
         StagedFile file(target, Existing::refuse);
         write_file(target, "another's", 0600);
         EXPECT_THROW(file.commit(), BadInput);
     }
     EXPECT_EQ(read_file(target), "another's");
-    EXPECT_EQ(names_in(directory), std::set<std::string>{"target"});
+    EXPECT_EQ(names_in(folder), std::set<std::string>{"target"});
 }
 
 TEST(StagedFiles, nothing_stays_of_one_whose_process_is_killed) {
-    const testing::TemporaryDirectory directory;
-    const int end = end_of_child([&] { write_and_be_killed(directory / "target"); });
+    const testing::TemporaryFolder folder;
+    const int end = end_of_child([&] { write_and_be_killed(folder / "target"); });
     EXPECT_TRUE(WIFSIGNALED(end));
-    EXPECT_EQ(names_in(directory), std::set<std::string>{});
+    EXPECT_EQ(names_in(folder), std::set<std::string>{});
 }
 
 TEST(StagedFiles, where_files_need_names_the_next_one_removes_what_a_killed_process_left) {
-    const testing::TemporaryDirectory directory;
-    const auto target = directory / "target";
+    const testing::TemporaryFolder folder;
+    const auto target = folder / "target";
     const int killed = end_of_child([&] {
         if (forbid_files_without_names()) write_and_be_killed(target);
     });
     EXPECT_TRUE(WIFSIGNALED(killed)) << "no filter of system calls";
-    EXPECT_EQ(names_in(directory), std::set<std::string>{".target.partial-0"});
+    EXPECT_EQ(names_in(folder), std::set<std::string>{".target.partial-0"});
     const int next = end_of_child([&] {
         forbid_files_without_names();
         StagedFile file(target, Existing::refuse);
-        if (names_in(directory) != std::set<std::string>{".target.partial-0"}) ::_exit(2);
+        if (names_in(folder) != std::set<std::string>{".target.partial-0"}) ::_exit(2);
         file.append(bytes_of("whole"));
         file.commit();
     });
     EXPECT_EQ(next, 0);
-    EXPECT_EQ(names_in(directory), std::set<std::string>{"target"});
+    EXPECT_EQ(names_in(folder), std::set<std::string>{"target"});
     EXPECT_EQ(read_file(target), "whole");
 }
 
 /// What must stay: a living process's file, and what was never a StagedFile.
 TEST(StagedFiles, only_what_nobody_holds_is_removed) {
-    const testing::TemporaryDirectory directory;
-    const auto target = directory / "target";
-    write_file(directory / ".target.partial-old", "left", 0600);
-    write_file(directory / ".target.partial-held", "alive", 0600);
-    write_file(directory / ".other.partial-0", "of another target", 0600);
-    write_file(directory / "precious", "linked to", 0600);
-    std::filesystem::create_symlink(directory / "precious", directory / ".target.partial-link");
-    std::filesystem::create_directory(directory / ".target.partial-folder");
-    ASSERT_EQ(::mkfifo((directory / ".target.partial-fifo").c_str(), 0600), 0);
-    const FileLock held(directory / ".target.partial-held");
+    const testing::TemporaryFolder folder;
+    const auto target = folder / "target";
+    write_file(folder / ".target.partial-old", "left", 0600);
+    write_file(folder / ".target.partial-held", "alive", 0600);
+    write_file(folder / ".other.partial-0", "of another target", 0600);
+    write_file(folder / "precious", "linked to", 0600);
+    std::filesystem::create_symlink(folder / "precious", folder / ".target.partial-link");
+    std::filesystem::create_directory(folder / ".target.partial-folder");
+    ASSERT_EQ(::mkfifo((folder / ".target.partial-fifo").c_str(), 0600), 0);
+    const FileLock held(folder / ".target.partial-held");
     StagedFile(target, Existing::replace).commit();
-    EXPECT_EQ(names_in(directory),
+    EXPECT_EQ(names_in(folder),
               (std::set<std::string>{".target.partial-held", ".other.partial-0", "precious",
                                      ".target.partial-link", ".target.partial-folder",
                                      ".target.partial-fifo", "target"}));
 }
 
 TEST(StagedFiles, two_at_one_time_do_not_meet) {
-    const testing::TemporaryDirectory directory;
-    const auto target = directory / "target";
+    const testing::TemporaryFolder folder;
+    const auto target = folder / "target";
     const int end = end_of_child([&] {
         forbid_files_without_names();
         StagedFile one(target, Existing::replace);
@@ -186,7 +186,7 @@ TEST(StagedFiles, two_at_one_time_do_not_meet) {
     });
     EXPECT_EQ(end, 0);
     EXPECT_EQ(read_file(target), "two");
-    EXPECT_EQ(names_in(directory), std::set<std::string>{"target"});
+    EXPECT_EQ(names_in(folder), std::set<std::string>{"target"});
 }
 
 }  // namespace

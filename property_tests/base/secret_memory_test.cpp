@@ -17,7 +17,7 @@
 #include "optimized/base/huge_buffer.hpp"
 #include "optimized/base/pages.hpp"
 #include "optimized/base/secret_buffer.hpp"
-#include "optimized/masks/key_stream.hpp"
+#include "optimized/masks/keystream.hpp"
 #include "property_tests/generators/sanitizers.hpp"
 
 namespace slip::base {
@@ -196,7 +196,7 @@ TEST(SecretMemory, THREAT_3_a_secret_of_a_forked_child_is_locked) {
 TEST(SecretMemory, THREAT_3_a_key_is_locked) {
     if (!own_pages) GTEST_SKIP() << "AddressSanitizer makes nothing of mlock()";
     if (!may_lock()) GTEST_SKIP() << "no memory may be locked here";
-    const masks::KeyStream keys;
+    const masks::Keystream keys;
     std::ifstream maps("/proc/self/smaps");
     std::size_t pages = 0;
     std::size_t locked = 0;

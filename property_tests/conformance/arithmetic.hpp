@@ -14,7 +14,7 @@
 #include "optimized/kernels/combinations.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "optimized/kernels/weight_matrix.hpp"
-#include "optimized/masks/key_stream.hpp"
+#include "optimized/masks/keystream.hpp"
 #include "optimized/protocol/frames.hpp"
 #include "optimized/protocol/integrity.hpp"
 #include "optimized/secrets/check_secret.hpp"
@@ -173,7 +173,7 @@ inline Json sample(const Json& in) {
 inline Json draw_mask(const Json& in) {
     const auto key = array_of<std::uint8_t, 32>(in["key"]);
     Residues mask(planes() * in["n"].get<std::size_t>());
-    masks::KeyStream({.given_keys = key}).draw(masks::Purpose::mask, in["index"], planes(), mask);
+    masks::Keystream({.given_keys = key}).draw(masks::Purpose::mask, in["index"], planes(), mask);
     return {{"mask", hex_of_residues(mask)}};
 }
 

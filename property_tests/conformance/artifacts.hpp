@@ -9,7 +9,7 @@
 #include "optimized/api/model_files.hpp"
 #include "optimized/artifact/layout.hpp"
 #include "property_tests/conformance/json_values.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/generators/temporary_folder.hpp"
 
 namespace slip::answers {
 
@@ -37,7 +37,7 @@ inline Json described(const artifact::DavidArtifact& half) {
 }
 
 inline Json load_artifact(const Json& in) {
-    const testing::TemporaryDirectory folder;
+    const testing::TemporaryFolder folder;
     write_files(folder.path(), in["files"]);
     if (in["half"] == "david") return described(artifact::DavidArtifact(folder / "david"));
     api::SplitFiles files(folder.path());

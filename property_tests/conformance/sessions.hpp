@@ -278,7 +278,7 @@ inline Json run_charlie(const Json& in, const CharliesGroups& groups,
     };
     try {
         protocol::SessionOptions options;
-        options.pool.depth = 0;  // masks are drawn when they are used, in the order of the case
+        options.stock.depth = 0;  // masks are drawn when they are used, in the order of the case
         options.keys.given_keys = key;
         options.wrong_peers = nullptr;  // a wrong reply in one case must not refuse the next
         options.lattice = groups.masks();

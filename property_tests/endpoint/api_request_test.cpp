@@ -13,13 +13,13 @@
 #include "programs/endpoint/client_seeds.hpp"
 #include "programs/endpoint/counts.hpp"
 #include "programs/endpoint/parsing/request.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/generators/temporary_folder.hpp"
 #include "slip/error.hpp"
 
 namespace slip::endpoint {
 namespace {
 
-using slip::testing::TemporaryDirectory;
+using slip::testing::TemporaryFolder;
 
 template <class Action>
 std::string refused_field(const Action& action) {
@@ -150,7 +150,7 @@ TEST(ApiRequest, SERVE_5_the_field_that_is_wrong_is_named) {
 }
 
 /// A file that only its owner may use.
-std::filesystem::path key_file(const TemporaryDirectory& folder, const std::string& text) {
+std::filesystem::path key_file(const TemporaryFolder& folder, const std::string& text) {
     const auto path = folder / "keys";
     std::ofstream(path) << text;
     std::filesystem::permissions(path, std::filesystem::perms{0600});
@@ -158,7 +158,7 @@ std::filesystem::path key_file(const TemporaryDirectory& folder, const std::stri
 }
 
 TEST(ApiKeys, SERVE_6_keys_have_names) {
-    const TemporaryDirectory folder;
+    const TemporaryFolder folder;
     const ApiKeys keys(key_file(
         folder, "# two\nanna 0123456789abcdef\n\n0123456789abcdeg\nanna 2123456789abcdef"));
     EXPECT_EQ(keys.name_of("0123456789abcdef"), "anna");

@@ -313,17 +313,17 @@ TEST(Model, MODEL_6_the_online_path_does_not_read_the_offloaded_weights) {
         weights.emplace_back(copies[g].data(), w.rows(), w.cols());
     }
     SessionOptions options;
-    options.pool.depth = 4;
+    options.stock.depth = 4;
     HybridRun hybrid(split, weights, options);
     UnsplitEngine unsplit(split.charlie, split.david);
-    hybrid.engine.wait_until_ready(options.pool.depth);
+    hybrid.engine.wait_until_ready(options.stock.depth);
     for (auto& copy : copies) std::fill(copy.begin(), copy.end(), std::int8_t{1});
     for (const kernels::WeightMatrix& w : weights) {
         const auto packed = w.packed();
         std::fill_n(const_cast<std::int8_t*>(packed.data()), packed.size(), std::int8_t{1});
     }
 
-    const auto ids = random_ids(7, options.pool.depth, model.config.vocab_size);
+    const auto ids = random_ids(7, options.stock.depth, model.config.vocab_size);
     const auto expected = logits_in_calls(split.graph, unsplit, ids, 1);
     EXPECT_EQ(bits_of(logits_in_calls(split.graph, hybrid.engine, ids, 1)), bits_of(expected));
     // Masks made from the ruined copy show that it was the one that the session had.

@@ -137,8 +137,8 @@ TEST(OnlineMemory, MODEL_6_a_warm_decode_step_allocates_nothing) {
         const IntegrityCheck check(split.charlie.check_secret(), kernels::shapes_of(model.weights),
                                    model.set.planes);
         SessionOptions options;
-        options.pool.depth = depth;
-        options.pool.batch = 2;
+        options.stock.depth = depth;
+        options.stock.batch = 2;
         HybridEngine engine(split.charlie, model.weights, check, transport, options);
         Decoder decoder(split, engine);
         const auto tokens = [&](std::size_t count) {
@@ -146,26 +146,26 @@ TEST(OnlineMemory, MODEL_6_a_warm_decode_step_allocates_nothing) {
         };
         engine.wait_until_ready(depth);
         tokens(100);
-        EXPECT_EQ(allocations_of([&] { tokens(300); }), 0U) << "a pool of " << depth;
+        EXPECT_EQ(allocations_of([&] { tokens(300); }), 0U) << "a stock of " << depth;
     }
 }
 
 /// More masks at once than are ready, for the first time: what the thread that takes them lends for
-/// the last one was reserved before. Memory is the pool's own, so other threads are not counted.
-TEST(OnlineMemory, MODEL_6_the_first_underrun_of_a_pool_allocates_nothing) {
+/// the last one was reserved before. Memory is the stock's own, so other threads are not counted.
+TEST(OnlineMemory, MODEL_6_the_first_underrun_of_a_stock_allocates_nothing) {
     if (SLIP_COUNTS_ALLOCATIONS == 0) GTEST_SKIP() << "this C library's cannot be counted";
     const std::vector<std::int8_t> weights(6, 3);
     kernels::OffloadedWeights group;
     group.emplace_back(weights.data(), std::size_t{2}, std::size_t{3});
     group[0].prepare();
     for (const std::size_t depth : {1U, 4U, 64U}) {
-        KeyStream keys;
-        CancellationPool pool(group, 4, keys, {.depth = depth, .batch = 2});
+        Keystream keys;
+        CancellationStock stock(group, 4, keys, {.depth = depth, .batch = 2});
         std::vector<Mask> masks;
         masks.reserve(depth + 1);
-        pool.wait_until_ready(depth);
-        EXPECT_EQ(allocations_of_this_thread([&] { pool.take(0, depth + 1, masks); }), 0U)
-            << "a pool of " << depth;
+        stock.wait_until_ready(depth);
+        EXPECT_EQ(allocations_of_this_thread([&] { stock.take(0, depth + 1, masks); }), 0U)
+            << "a stock of " << depth;
         EXPECT_EQ(masks.size(), depth + 1);
     }
 }
@@ -214,8 +214,8 @@ TEST(OnlineMemory, MODEL_6_warm_batches_of_several_sequences_allocate_nothing) {
             const testing::SplitLlama split(model, testing::plan_for_all(model.config, 3));
             const std::size_t steps = model.config.max_position_embeddings / 4;
             SessionOptions options;
-            options.pool.depth = steps * 6 * model.config.num_attention_heads + 1;
-            options.pool.batch = options.pool.depth;  // none is made before all are spent
+            options.stock.depth = steps * 6 * model.config.num_attention_heads + 1;
+            options.stock.batch = options.stock.depth;  // none is made before all are spent
             const DavidModel david_model{split.david.weights(), split.david.set(),
                                          split.david.digest()};
             DavidSession david(david_model);
@@ -228,10 +228,10 @@ TEST(OnlineMemory, MODEL_6_warm_batches_of_several_sequences_allocate_nothing) {
             const auto steps_to_the_end = [&] {
                 for (std::size_t i = 0; i < steps; ++i) batches.step();
             };
-            engine.wait_until_ready(options.pool.depth);
+            engine.wait_until_ready(options.stock.depth);
             steps_to_the_end();
             batches.start();
-            engine.wait_until_ready(options.pool.depth);
+            engine.wait_until_ready(options.stock.depth);
             EXPECT_EQ(allocations_of(steps_to_the_end), 0U);
         }
     }

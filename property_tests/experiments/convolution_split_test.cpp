@@ -12,7 +12,7 @@
 #include "experiments/tasks/share.hpp"
 #include "optimized/base/files.hpp"
 #include "property_tests/generators/onnx_encoder.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/generators/temporary_folder.hpp"
 #include "slip/model.hpp"
 #include "slip/split.hpp"
 
@@ -56,7 +56,7 @@ protected:
         return logits(Layers(checkpoint, form).without(ranks, file_));
     }
 
-    TemporaryDirectory folder_;
+    TemporaryFolder folder_;
     std::filesystem::path file_;
     std::vector<float> images_;
 };

@@ -15,7 +15,7 @@
 #include "experiments/tasks/cloze.hpp"
 #include "experiments/tasks/share.hpp"
 #include "experiments/tasks/sorting.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/generators/temporary_folder.hpp"
 #include "slip/error.hpp"
 #include "slip/evaluate.hpp"
 #include "slip/model.hpp"
@@ -258,7 +258,7 @@ double perplexity_of(LanguageModel& model) {
 }
 
 TEST(Share, DECO_1_it_is_the_model_without_charlies_part) {
-    const TemporaryDirectory folder;
+    const TemporaryFolder folder;
     auto whole = open_checkpoint<LanguageModel>(bundled);
     const double expected = perplexity_of(whole);
     // With rank 0 David has all of it, but for the rounding to 8 bits.

@@ -35,7 +35,7 @@ SessionOptions options() {
         return bytes;
     }();
     SessionOptions chosen;
-    chosen.pool = {0, 1};  // masks on demand, no thread
+    chosen.stock = {0, 1};  // masks on demand, no thread
     chosen.keys.given_keys = key;
     chosen.wrong_peers = nullptr;  // every input is a session, whatever the one before it was
     return chosen;

@@ -40,7 +40,7 @@ void check_shard_index(std::string_view text) {
     for (const auto& [name, tensors] : shards) {
         expect(!tensors.empty(), "a shard without a tensor");
         expect(name != "." && name != ".." && std::filesystem::path(name).filename() == name,
-               "a shard lies in another directory");
+               "a shard lies in another folder");
         expect(name.find('\0') == std::string::npos, "the name of a shard ends early");
     }
 }

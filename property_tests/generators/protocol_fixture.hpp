@@ -391,19 +391,19 @@ private:
     std::vector<std::byte> pending_;
 };
 
-/// Tests of behaviour need no background thread; those of the pool ask for one.
-inline protocol::SessionOptions pool_of(std::size_t depth) {
+/// Tests of behaviour need no background thread; those of the stock ask for one.
+inline protocol::SessionOptions stock_of(std::size_t depth) {
     protocol::SessionOptions options;
-    options.pool.depth = depth;
-    options.pool.batch = 4;
+    options.stock.depth = depth;
+    options.stock.batch = 4;
     options.wrong_peers = nullptr;  // David is part of the test and no peer
     return options;
 }
-inline protocol::SessionOptions small_pool() { return pool_of(0); }
+inline protocol::SessionOptions small_stock() { return stock_of(0); }
 
 /// A session with a David in the same process, whose answers a test may change.
 struct Connection {
-    explicit Connection(const Model& model) : Connection(model, small_pool()) {}
+    explicit Connection(const Model& model) : Connection(model, small_stock()) {}
     Connection(const Model& model, const protocol::SessionOptions& options,
                RecordingTransport::Corrupt corrupt = {})
         : david(model.david),

@@ -24,7 +24,7 @@
 #include "optimized/protocol/david.hpp"
 #include "optimized/protocol/frames.hpp"
 #include "optimized/split/split_checkpoint.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/generators/temporary_folder.hpp"
 
 namespace slip::testing {
 
@@ -235,9 +235,9 @@ inline std::pair<std::vector<std::size_t>, std::vector<float>> as_stored(
 }
 
 /// Writes the model as a Hugging Face checkpoint without a tokenizer.
-inline void write_checkpoint(const SyntheticModel& model, const std::filesystem::path& directory) {
-    std::filesystem::create_directories(directory);
-    base::write_file(directory / "config.json", config_json(model.config).dump(), 0644);
+inline void write_checkpoint(const SyntheticModel& model, const std::filesystem::path& folder) {
+    std::filesystem::create_directories(folder);
+    base::write_file(folder / "config.json", config_json(model.config).dump(), 0644);
     std::map<std::string, std::vector<float>> values;
     std::vector<importing::Tensor> tensors;
     for (const auto& [name, unused] : model.tensors) {
@@ -246,7 +246,7 @@ inline void write_checkpoint(const SyntheticModel& model, const std::filesystem:
         tensors.push_back(
             {name, importing::DType::f32, shape, std::as_bytes(std::span(values[name]))});
     }
-    importing::write_safetensors(directory / "model.safetensors", tensors, {}, 0644);
+    importing::write_safetensors(folder / "model.safetensors", tensors, {}, 0644);
 }
 
 inline std::vector<TokenId> random_ids(std::uint64_t seed, std::size_t count,
@@ -293,7 +293,7 @@ class SplitLlama {
 public:
     SplitLlama(const SyntheticModel& model, const Plan& plan)
         : artifact_(
-              make(model, options_of(model.config.attention, plan), directory_.path() / "model")),
+              make(model, options_of(model.config.attention, plan), folder_.path() / "model")),
           charlie(artifact_),
           david(artifact_ / "david"),
           graph_(graph::make_graph(charlie.config(), lookup_in(charlie.parameters()))),
@@ -311,7 +311,7 @@ private:
     SplitOptions options_of(Attention attention, const Plan& plan) const {
         SplitOptions options;
         options.plan = plan;
-        options.out = directory_.path() / "artifact";
+        options.out = folder_.path() / "artifact";
         options.attention = attention;
         options.set = "paper-lattice";
         return options;
@@ -332,7 +332,7 @@ private:
         };
     }
 
-    TemporaryDirectory directory_;
+    TemporaryFolder folder_;
     std::filesystem::path artifact_;
 
 public:

@@ -77,7 +77,7 @@ inline void expect_complaint(const std::function<void()>& action, const std::str
 inline const std::vector<Shape> small_shapes = {{9, 5}, {3, 7}, {40, 300}};
 
 inline bool works(Transport& transport, const Model& model) {
-    Charlie charlie(model, transport, pool_of(4));
+    Charlie charlie(model, transport, stock_of(4));
     return gives_exact_products(charlie, model, 1) && gives_exact_products(charlie, model, 700);
 }
 

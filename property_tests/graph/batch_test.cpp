@@ -36,7 +36,7 @@ constexpr std::array<DrawModel, 3> families{draw_llama, draw_gpt2, draw_phi};
 // Models, texts and batches that RapidCheck draws, so that it can shrink them.
 // ---------------------------------------------------------------------------------------------
 
-/// Dimensions one by one; weights are taken in turn from a pool whose size divides no dimension.
+/// Dimensions one by one; weights are taken in turn from a stock whose size divides no dimension.
 Draws drawn() {
     const auto weight = rc::gen::map(rc::gen::inRange(0, 1025), [](int code) {
         return static_cast<float>(code % 2 == 0 ? code : -code) / 512.0F;  // 0 is the simplest

@@ -134,15 +134,15 @@ RC_GTEST_PROP(Model, MODEL_5_how_a_sequence_is_cut_into_calls_changes_no_bit,
 class Published : public ::testing::TestWithParam<const char*> {
 protected:
     void open(const char* name) {
-        directory_ = std::filesystem::path(SLIP_SHARED_DIR) / "data/models" / name;
-        if (!std::filesystem::exists(directory_)) {
-            GTEST_SKIP() << "the published model is absent: " << directory_;
+        folder_ = std::filesystem::path(SLIP_SHARED_DIR) / "data/models" / name;
+        if (!std::filesystem::exists(folder_)) {
+            GTEST_SKIP() << "the published model is absent: " << folder_;
         }
-        checkpoint_ = std::make_unique<importing::Checkpoint>(directory_);
+        checkpoint_ = std::make_unique<importing::Checkpoint>(folder_);
         graph_ = make_graph(checkpoint_->config(), lookup());
     }
     nlohmann::json read_json(const char* name) const {
-        return nlohmann::json::parse(std::ifstream(directory_ / name));
+        return nlohmann::json::parse(std::ifstream(folder_ / name));
     }
     ParameterLookup lookup() const {
         return [this](std::string_view name, std::size_t elements) {
@@ -151,7 +151,7 @@ protected:
     }
     FloatEngine engine() const { return FloatEngine(groups_of(checkpoint_->config()), lookup()); }
 
-    std::filesystem::path directory_;
+    std::filesystem::path folder_;
     std::unique_ptr<importing::Checkpoint> checkpoint_;
     std::unique_ptr<Transformer> graph_;
 };
@@ -198,8 +198,8 @@ TEST_F(Stories260K, MODEL_4_greedy_ids_and_text_are_the_published_ones) {
     const std::vector<TokenId> ids = generate(*graph_, in_float, prompt, options, {});
 
     EXPECT_EQ(ids, expected);
-    EXPECT_EQ(importing::open_tokenizer(directory_)->decode(ids),
-              base::read_file(directory_ / "greedy_200.txt"));
+    EXPECT_EQ(importing::open_tokenizer(folder_)->decode(ids),
+              base::read_file(folder_ / "greedy_200.txt"));
 }
 
 }  // namespace

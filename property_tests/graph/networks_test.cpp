@@ -16,7 +16,7 @@
 #include "property_tests/generators/left_factor.hpp"
 #include "property_tests/generators/onnx_encoder.hpp"
 #include "property_tests/generators/protocol_fixture.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/generators/temporary_folder.hpp"
 #include "reference/convolution.hpp"
 #include "reference/encoding.hpp"
 #include "reference/parameters.hpp"
@@ -64,7 +64,7 @@ struct SplitNetwork {
     }
     std::filesystem::path out() const { return folder / "out"; }
 
-    testing::TemporaryDirectory folder;
+    testing::TemporaryFolder folder;
 };
 
 std::vector<float> lookup(const importing::SafetensorsFile& file, std::string_view name,
@@ -111,7 +111,7 @@ TEST(Networks, CNN_5_CNN_6_LIN_4_hybrid_equals_unsplit_and_the_reference) {
         protocol::InProcessTransport transport(david_session);
         const protocol::IntegrityCheck check(charlie.check_secret(), kernels::shapes_of(stacked),
                                              charlie.set().planes);
-        engines::HybridEngine hybrid(charlie, stacked, check, transport, small_pool());
+        engines::HybridEngine hybrid(charlie, stacked, check, transport, small_stock());
         engines::UnsplitEngine unsplit(charlie, david);
 
         Random random(p);
@@ -147,7 +147,7 @@ TEST(Networks, MODEL_3_CNN_5_more_images_than_fit_a_message_are_cut_into_several
     protocol::InProcessTransport transport(david_session);
     const protocol::IntegrityCheck check(charlie.check_secret(), kernels::shapes_of(stacked),
                                          charlie.set().planes);
-    engines::HybridEngine hybrid(charlie, stacked, check, transport, small_pool());
+    engines::HybridEngine hybrid(charlie, stacked, check, transport, small_stock());
     engines::UnsplitEngine unsplit(charlie, david);
 
     Random random(2);
@@ -178,7 +178,7 @@ public:
 
 TEST(Networks, CNN_6_the_mean_of_a_window_that_is_not_square) {
     Random random(3);
-    const testing::TemporaryDirectory folder;
+    const testing::TemporaryFolder folder;
     write_file(
         folder / "net.onnx",
         model(floats("M", {2, 12}, weights(24, random)) + value_info(11, "x", {1, 1, 4, 6}) +
@@ -266,7 +266,7 @@ TEST(Networks, CNN_6_MODEL_7_hostile_sizes_are_refused) {
 }
 
 TEST(Networks, CNN_7_names_that_mean_two_things_are_refused) {
-    testing::TemporaryDirectory folder;
+    testing::TemporaryFolder folder;
     const auto refusal = [&](const std::string& weight, const std::string& bias) -> std::string {
         std::filesystem::remove(folder / "net.onnx");
         write_file(

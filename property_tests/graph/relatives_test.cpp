@@ -31,28 +31,28 @@ struct Golden {
 class Relatives : public ::testing::TestWithParam<const char*> {
 protected:
     void SetUp() override {
-        directory_ = std::filesystem::path(SLIP_SHARED_DIR) / "data/models" / GetParam();
-        if (!std::filesystem::exists(directory_)) {
-            GTEST_SKIP() << "the published model is absent: " << directory_;
+        folder_ = std::filesystem::path(SLIP_SHARED_DIR) / "data/models" / GetParam();
+        if (!std::filesystem::exists(folder_)) {
+            GTEST_SKIP() << "the published model is absent: " << folder_;
         }
-        const json file = json::parse(base::read_file(directory_ / "golden_logits.json"));
+        const json file = json::parse(base::read_file(folder_ / "golden_logits.json"));
         goldens_.push_back({file["ids"], file["logits"]});
         for (const json& other : file["more"]) {
             goldens_.push_back({other["ids"], other["logits"]});
         }
     }
     base::ModelConfig config_of(const char* name) const {
-        return importing::parse_config(base::read_file(directory_ / name), directory_ / name);
+        return importing::parse_config(base::read_file(folder_ / name), folder_ / name);
     }
 
-    std::filesystem::path directory_;
+    std::filesystem::path folder_;
     std::vector<Golden> goldens_;
 };
 
 /// The checkpoint in float, with its matrices for either order of attention.
 struct InFloat {
-    InFloat(const std::filesystem::path& directory, Attention attention)
-        : checkpoint(directory, attention),
+    InFloat(const std::filesystem::path& folder, Attention attention)
+        : checkpoint(folder, attention),
           graph(make_graph(checkpoint.config(), lookup())),
           engine(groups_of(checkpoint.config()), lookup()) {}
     ParameterLookup lookup() const {
@@ -88,7 +88,7 @@ void expect_logits(const std::vector<float>& logits, const Golden& golden) {
 
 TEST_P(Relatives, MODEL_4_MODEL_13_float_logits_are_the_golden_ones_in_both_orders_of_attention) {
     for (const Attention order : {Attention::fused, Attention::paper}) {
-        InFloat model(directory_, order);
+        InFloat model(folder_, order);
         for (const Golden& golden : goldens_) {
             expect_logits(
                 logits_in_calls(*model.graph, model.engine, golden.ids, golden.ids.size()), golden);
@@ -98,7 +98,7 @@ TEST_P(Relatives, MODEL_4_MODEL_13_float_logits_are_the_golden_ones_in_both_orde
 
 /// With longrope too, the last token has the logits of a prompt of this length.
 TEST_P(Relatives, MODEL_3_MODEL_14_a_sequence_in_parts_ends_like_the_prompt_at_once) {
-    InFloat model(directory_, Attention::fused);
+    InFloat model(folder_, Attention::fused);
     const std::size_t width = model.checkpoint.config().vocab_size;
     for (const Golden& golden : goldens_) {
         const auto whole =
@@ -121,7 +121,7 @@ TEST_P(Relatives, MODEL_10_configurations_of_transformers_4_and_5_mean_the_same)
 TEST_P(Relatives, LIN_4_MODEL_4_hybrid_equals_unsplit_in_both_orders_of_attention) {
     for (const Attention order : {Attention::fused, Attention::paper}) {
         const Plan plan = plan_for_all(config_of("config.json"), 3);
-        const SplitLlama split(directory_, order, plan);
+        const SplitLlama split(folder_, order, plan);
         HybridRun hybrid(split);
         UnsplitEngine unsplit(split.charlie, split.david);
         for (const Golden& golden : goldens_) {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "property_tests/generators/refusal.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/generators/temporary_folder.hpp"
 #include "property_tests/import/characters.hpp"
 #include "property_tests/import/texts.hpp"
 
@@ -107,7 +107,7 @@ TEST(Chat, MODEL_18_a_missing_mark_and_an_unknown_format_are_named) {
 }
 
 TEST(Chat, MODEL_18_the_template_shows_the_format) {
-    const TemporaryDirectory folder;
+    const TemporaryFolder folder;
     EXPECT_EQ(chat_format_of(folder.path()), std::nullopt);
     EXPECT_TRUE(chat_template_files(folder.path()).empty());
     const auto of = [&](const json& value) {

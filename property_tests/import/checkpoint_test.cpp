@@ -14,7 +14,7 @@
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
 #include "property_tests/generators/refusal.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/generators/temporary_folder.hpp"
 
 namespace {
 
@@ -23,7 +23,7 @@ using nlohmann::json;
 using slip::base::ModelConfig;
 using slip::base::write_file;
 using slip::testing::refusal;
-using slip::testing::TemporaryDirectory;
+using slip::testing::TemporaryFolder;
 
 json llama_config() {
     return {{"model_type", "llama"},    {"hidden_size", 64},
@@ -296,12 +296,12 @@ TEST(Config, CONV_4_deep_nesting_is_refused) {
 // --- checkpoint folders -------------------------------------------------------------------------
 
 TEST(Checkpoint, CONV_4_missing_files_are_named) {
-    const TemporaryDirectory directory;
-    const auto open = [&] { Checkpoint checkpoint(directory.path()); };
+    const TemporaryFolder folder;
+    const auto open = [&] { Checkpoint checkpoint(folder.path()); };
     EXPECT_NE(refusal(open).find("config.json"), std::string::npos);
-    write_file(directory / "config.json", llama_config().dump(), 0600);
+    write_file(folder / "config.json", llama_config().dump(), 0600);
     EXPECT_NE(refusal(open).find("model.safetensors"), std::string::npos);
-    write_safetensors(directory / "model.safetensors", {}, {}, 0600);
+    write_safetensors(folder / "model.safetensors", {}, {}, 0600);
     EXPECT_EQ(refusal(open), "accepted");
 }
 
@@ -309,7 +309,7 @@ TEST(Checkpoint, CONV_4_missing_files_are_named) {
 class Sharded : public ::testing::Test {
 protected:
     Sharded() {
-        write_file(directory_ / "config.json", gpt2_config().dump(), 0600);
+        write_file(folder_ / "config.json", gpt2_config().dump(), 0600);
         write_shard("a.safetensors", {"transformer.wte.weight", "h.0.ln_1.weight"});
         write_shard("b.safetensors", {"lm_head.weight"});
     }
@@ -318,15 +318,15 @@ protected:
         for (const std::string& name : names) {
             tensors.push_back({name, DType::f32, {1}, std::as_bytes(std::span(&one_, 1))});
         }
-        std::filesystem::remove(directory_ / file);
-        write_safetensors(directory_ / file, tensors, {}, 0600);
+        std::filesystem::remove(folder_ / file);
+        write_safetensors(folder_ / file, tensors, {}, 0600);
     }
     /// Writes the index and opens the folder.
     std::string opened_with(const json& weight_map) {
-        const std::filesystem::path index = directory_ / "model.safetensors.index.json";
+        const std::filesystem::path index = folder_ / "model.safetensors.index.json";
         std::filesystem::remove(index);
         write_file(index, json{{"metadata", {}}, {"weight_map", weight_map}}.dump(), 0600);
-        return refusal([&] { Checkpoint checkpoint(directory_.path()); });
+        return refusal([&] { Checkpoint checkpoint(folder_.path()); });
     }
     static json honest() {
         return {{"transformer.wte.weight", "a.safetensors"},
@@ -339,13 +339,13 @@ protected:
         });
     }
 
-    const TemporaryDirectory directory_;
+    const TemporaryFolder folder_;
     const float one_ = 1.0f;
 };
 
 TEST_F(Sharded, MODEL_10_shards_are_one_checkpoint_with_full_names) {
     EXPECT_EQ(opened_with(honest()), "accepted");
-    const Checkpoint checkpoint(directory_.path());
+    const Checkpoint checkpoint(folder_.path());
     std::vector<std::string> found;
     for (const auto& [name, tensor] : checkpoint.tensors()) {
         EXPECT_EQ(tensor.name, name);
@@ -378,7 +378,7 @@ TEST_F(Sharded, MODEL_10_an_index_that_does_not_fit_its_shards_is_refused) {
     EXPECT_TRUE(names(opened_with(index), {"c.safetensors"}));
 }
 
-TEST_F(Sharded, MODEL_10_an_index_opens_no_file_of_another_directory) {
+TEST_F(Sharded, MODEL_10_an_index_opens_no_file_of_another_folder) {
     for (const json& shard :
          {json("../a.safetensors"), json("/a.safetensors"), json("sub/a"), json(".."), json("."),
           json(""), json(std::string("a\0b", 3)), json(7), json(nullptr)}) {
@@ -393,7 +393,7 @@ TEST_F(Sharded, MODEL_10_an_index_opens_no_file_of_another_directory) {
 TEST_F(Sharded, MODEL_10_one_file_goes_before_an_index) {
     EXPECT_EQ(opened_with(honest()), "accepted");
     write_shard("model.safetensors", {"ln_f.weight"});
-    const Checkpoint checkpoint(directory_.path());
+    const Checkpoint checkpoint(folder_.path());
     EXPECT_EQ(checkpoint.tensors().size(), 1u);
     EXPECT_EQ(checkpoint.tensors().count("transformer.ln_f.weight"), 1u);
 }
@@ -401,12 +401,12 @@ TEST_F(Sharded, MODEL_10_one_file_goes_before_an_index) {
 TEST_F(Sharded, MODEL_10_computed_tables_are_ignored_and_double_names_refused) {
     write_shard("model.safetensors", {"h.0.attn.bias", "h.0.attn.masked_bias",
                                       "transformer.h.1.attn.bias", "h.0.attn.c_attn.bias"});
-    const Checkpoint checkpoint(directory_.path());
+    const Checkpoint checkpoint(folder_.path());
     EXPECT_EQ(checkpoint.tensors().size(), 1u);
     EXPECT_EQ(checkpoint.tensors().count("transformer.h.0.attn.c_attn.bias"), 1u);
 
     write_shard("model.safetensors", {"wte.weight", "transformer.wte.weight"});
-    EXPECT_TRUE(names(refusal([&] { Checkpoint again(directory_.path()); }),
+    EXPECT_TRUE(names(refusal([&] { Checkpoint again(folder_.path()); }),
                       {"model.safetensors", "transformer.wte.weight"}));
 }
 
@@ -414,11 +414,11 @@ TEST_F(Sharded, MODEL_8_matrices_of_the_blocks_are_turned) {
     const std::vector<float> stored{1, 2, 3, 4, 5, 6};  // 2 inputs x 3 outputs
     const auto bytes = std::as_bytes(std::span(stored));
     const std::string turned = "transformer.h.0.attn.c_proj.weight";
-    write_safetensors(directory_ / "model.safetensors",
+    write_safetensors(folder_ / "model.safetensors",
                       {{turned, DType::f32, {2, 3}, bytes},
                        {"transformer.wte.weight", DType::f32, {2, 3}, bytes}},
                       {}, 0600);
-    const Checkpoint checkpoint(directory_.path());
+    const Checkpoint checkpoint(folder_.path());
     EXPECT_EQ(checkpoint.floats(turned, 6), (std::vector<float>{1, 4, 2, 5, 3, 6}));
     EXPECT_EQ(checkpoint.floats("transformer.wte.weight", 6), stored);
     checkpoint.require_matrix(turned, 3, 2);

@@ -17,7 +17,7 @@
 #include "optimized/import/gguf_model.hpp"
 #include "property_tests/generators/gguf_writer.hpp"
 #include "property_tests/generators/refusal.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/generators/temporary_folder.hpp"
 #include "property_tests/import/texts.hpp"
 
 namespace slip::testing {
@@ -81,7 +81,7 @@ GgufWriter small_model() {
 
 /// Opens a file's contents as a checkpoint.
 void open(const std::string& contents, const std::function<void(const Checkpoint&)>& use = {}) {
-    const TemporaryDirectory folder;
+    const TemporaryFolder folder;
     base::write_file(folder / "model.gguf", contents, 0600);
     const Checkpoint checkpoint(folder / "model.gguf");
     if (use) use(checkpoint);

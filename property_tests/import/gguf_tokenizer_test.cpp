@@ -11,7 +11,7 @@
 #include "optimized/import/tokenizer.hpp"
 #include "property_tests/generators/gguf_writer.hpp"
 #include "property_tests/generators/refusal.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/generators/temporary_folder.hpp"
 #include "property_tests/import/texts.hpp"
 
 namespace slip::testing {
@@ -21,7 +21,7 @@ using namespace importing;
 using Ids = std::vector<TokenId>;
 
 std::unique_ptr<Tokenizer> tokenizer_of(const GgufWriter& file) {
-    const TemporaryDirectory folder;
+    const TemporaryFolder folder;
     base::write_file(folder / "model.gguf", file.file(), 0600);
     return open_tokenizer(folder / "model.gguf");
 }

@@ -19,7 +19,7 @@
 #include "optimized/base/error.hpp"
 #include "optimized/import/json.hpp"
 #include "property_tests/generators/refusal.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/generators/temporary_folder.hpp"
 #include "property_tests/generators/values.hpp"
 
 namespace {
@@ -31,7 +31,7 @@ using slip::generators::any_list;
 using slip::generators::any_size;
 using slip::testing::permissions_of;
 using slip::testing::refusal;
-using slip::testing::TemporaryDirectory;
+using slip::testing::TemporaryFolder;
 
 constexpr DType all_dtypes[] = {DType::f32, DType::f16, DType::bf16, DType::i8,
                                 DType::i16, DType::i32, DType::u8};
@@ -50,8 +50,8 @@ std::string file_with(const std::string& header, const std::string& data) {
 
 /// How the reader refuses a file with these bytes.
 std::string refusal_of(const std::string& contents) {
-    const TemporaryDirectory directory;
-    const auto path = directory / "hostile.safetensors";
+    const TemporaryFolder folder;
+    const auto path = folder / "hostile.safetensors";
     write_file(path, contents, 0600);
     return refusal([&] { SafetensorsFile{path}; });
 }
@@ -83,10 +83,10 @@ RC_GTEST_PROP(Safetensors, CONV_2_what_is_written_is_read, ()) {
         tensors.push_back(tensor);
     }
     const std::map<std::string, std::string> metadata = {{"format", "pt"}, {"x", ""}};
-    const TemporaryDirectory directory;
-    write_safetensors(directory / "f", tensors, metadata, 0600);
+    const TemporaryFolder folder;
+    write_safetensors(folder / "f", tensors, metadata, 0600);
 
-    const SafetensorsFile file(directory / "f");
+    const SafetensorsFile file(folder / "f");
     RC_ASSERT(file.metadata() == metadata);
     RC_ASSERT(file.tensors().size() == count);
     for (std::size_t i = 0; i < count; ++i) {
@@ -100,11 +100,11 @@ RC_GTEST_PROP(Safetensors, CONV_2_what_is_written_is_read, ()) {
 
 /// The bytes themselves: the length is little-endian, the data begins at a multiple of 64.
 TEST(Safetensors, CONV_2_bytes_of_a_small_file) {
-    const TemporaryDirectory directory;
+    const TemporaryFolder folder;
     const std::vector<std::int16_t> values = {1, -2};
     const Tensor tensor{"x", DType::i16, {2}, std::as_bytes(std::span(values))};
-    write_safetensors(directory / "f", {tensor}, {}, 0600);
-    const std::string contents = read_file(directory / "f");
+    write_safetensors(folder / "f", {tensor}, {}, 0600);
+    const std::string contents = read_file(folder / "f");
     const std::string header = R"({"x":{"dtype":"I16","shape":[2],"data_offsets":[0,4]}})";
     ASSERT_EQ(contents.size(), 68u);
     EXPECT_EQ(contents.substr(0, 8), std::string("\x38\0\0\0\0\0\0\0", 8));  // 56 = 64 - 8
@@ -115,29 +115,29 @@ TEST(Safetensors, CONV_2_bytes_of_a_small_file) {
 }
 
 TEST(Safetensors, tensors_stay_valid_when_the_file_is_moved) {
-    const TemporaryDirectory directory;
+    const TemporaryFolder folder;
     const std::string data = "abcd";
-    write_safetensors(directory / "f", {{"x", DType::i8, {4}, bytes_of(data)}}, {}, 0600);
-    SafetensorsFile first(directory / "f");
+    write_safetensors(folder / "f", {{"x", DType::i8, {4}, bytes_of(data)}}, {}, 0600);
+    SafetensorsFile first(folder / "f");
     SafetensorsFile second(std::move(first));
     EXPECT_EQ(std::memcmp(second.tensor("x").bytes.data(), "abcd", 4), 0);
     EXPECT_NE(refusal([&] { second.tensor("y"); }).find("has no tensor y"), std::string::npos);
 }
 
 TEST(Safetensors, the_writer_insists_on_exactly_the_declared_bytes) {
-    const TemporaryDirectory directory;
+    const TemporaryFolder folder;
     const std::string data = "abcd";
     const std::vector<Tensor> declared = {{"x", DType::i8, {4}, {}}};
     {
-        SafetensorsWriter writer(directory / "f", declared, {}, 0600);
+        SafetensorsWriter writer(folder / "f", declared, {}, 0600);
         writer.append(bytes_of(data).first(3));
         EXPECT_THROW(writer.append(bytes_of(data)), slip::InternalError);
         EXPECT_THROW(writer.finish(), slip::InternalError);
     }
-    EXPECT_TRUE(directory.empty()) << "an unfinished file must not stay";
+    EXPECT_TRUE(folder.empty()) << "an unfinished file must not stay";
     EXPECT_THROW(
-        write_safetensors(directory / "f", {{"x", DType::i8, {0}, {}}, {"x", DType::i8, {0}, {}}},
-                          {}, 0600),
+        write_safetensors(folder / "f", {{"x", DType::i8, {0}, {}}, {"x", DType::i8, {0}, {}}}, {},
+                          0600),
         slip::InternalError);
 }
 
@@ -260,14 +260,13 @@ TEST(Safetensors, tensors_must_tile_the_data) {
 /// Whatever one byte of a file becomes, reading either works or gives BadInput.
 TEST(Safetensors, any_changed_byte_is_read_or_refused) {
     const std::string good = file_with("{" + std::string(entry) + "}", "abcd");
-    const TemporaryDirectory directory;
+    const TemporaryFolder folder;
     std::mt19937_64 random(1);
     for (std::size_t position = 0; position < good.size(); ++position) {
         for (int attempt = 0; attempt < 4; ++attempt) {
             std::string bad = good;
             bad[position] = static_cast<char>(random());
-            const auto path =
-                directory / (std::to_string(position) + "-" + std::to_string(attempt));
+            const auto path = folder / (std::to_string(position) + "-" + std::to_string(attempt));
             write_file(path, bad, 0600);
             EXPECT_NO_FATAL_FAILURE(refusal([&] { SafetensorsFile{path}; }));
         }
@@ -337,93 +336,93 @@ TEST(ToFloats, DECO_5_not_finite_is_refused_and_named) {
 // --- files ---------------------------------------------------------------------------------------
 
 TEST(Files, THREAT_2_permissions_hold_from_the_first_byte) {
-    const TemporaryDirectory directory;
-    NewFile file(directory / "secret", 0600);
-    EXPECT_EQ(permissions_of(directory / "secret"), 0600u);
+    const TemporaryFolder folder;
+    NewFile file(folder / "secret", 0600);
+    EXPECT_EQ(permissions_of(folder / "secret"), 0600u);
     const std::string data = "x";
     file.append(bytes_of(data));
     file.finish();
-    EXPECT_EQ(read_file(directory / "secret"), "x");
+    EXPECT_EQ(read_file(folder / "secret"), "x");
     EXPECT_THROW(file.finish(), slip::InternalError);
 }
 
 TEST(Files, CONV_4_errors_name_the_file_and_nothing_is_overwritten) {
-    const TemporaryDirectory directory;
-    write_file(directory / "old", "old", 0600);
-    EXPECT_NE(refusal([&] { write_file(directory / "old", "new", 0600); }).find("old"),
+    const TemporaryFolder folder;
+    write_file(folder / "old", "old", 0600);
+    EXPECT_NE(refusal([&] { write_file(folder / "old", "new", 0600); }).find("old"),
               std::string::npos);
-    EXPECT_EQ(read_file(directory / "old"), "old");
-    const std::string missing = directory / "missing";
+    EXPECT_EQ(read_file(folder / "old"), "old");
+    const std::string missing = folder / "missing";
     EXPECT_NE(refusal([&] { read_file(missing); }).find(missing), std::string::npos);
     EXPECT_NE(refusal([&] { MappedFile{missing}; }).find(missing), std::string::npos);
-    EXPECT_NE(refusal([&] { read_file(directory.path()); }).find("regular"), std::string::npos);
-    EXPECT_NE(refusal([&] { MappedFile{directory.path()}; }).find("regular"), std::string::npos);
-    EXPECT_NE(refusal([&] { read_file(directory / "old", 2); }).find("longer than 2"),
+    EXPECT_NE(refusal([&] { read_file(folder.path()); }).find("regular"), std::string::npos);
+    EXPECT_NE(refusal([&] { MappedFile{folder.path()}; }).find("regular"), std::string::npos);
+    EXPECT_NE(refusal([&] { read_file(folder / "old", 2); }).find("longer than 2"),
               std::string::npos);
-    EXPECT_NE(refusal([&] { write_file(directory / "no/such", "", 0600); }).find("no/such"),
+    EXPECT_NE(refusal([&] { write_file(folder / "no/such", "", 0600); }).find("no/such"),
               std::string::npos);
     // A FIFO must not hang the program.
-    ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
-    EXPECT_NE(refusal([&] { read_file(directory / "pipe"); }).find("regular"), std::string::npos);
+    ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
+    EXPECT_NE(refusal([&] { read_file(folder / "pipe"); }).find("regular"), std::string::npos);
 }
 
-TEST(Files, staged_directories_appear_whole_or_not_at_all) {
-    const TemporaryDirectory directory;
+TEST(Files, staged_folders_appear_whole_or_not_at_all) {
+    const TemporaryFolder folder;
     {
-        StagedDirectory staged(directory / "out");
+        StagedFolder staged(folder / "out");
         write_file(staged.path() / "file", "x", 0600);
-        EXPECT_FALSE(std::filesystem::exists(directory / "out"));
+        EXPECT_FALSE(std::filesystem::exists(folder / "out"));
     }
-    EXPECT_TRUE(directory.empty());
+    EXPECT_TRUE(folder.empty());
     {
-        StagedDirectory staged(directory / "out/");
+        StagedFolder staged(folder / "out/");
         write_file(staged.path() / "file", "x", 0600);
         staged.commit();
     }
-    EXPECT_EQ(read_file(directory / "out/file"), "x");
-    EXPECT_EQ(permissions_of(directory / "out"), 0700u);
-    EXPECT_NE(refusal([&] { StagedDirectory{directory / "out"}; }).find("exists already"),
+    EXPECT_EQ(read_file(folder / "out/file"), "x");
+    EXPECT_EQ(permissions_of(folder / "out"), 0700u);
+    EXPECT_NE(refusal([&] { StagedFolder{folder / "out"}; }).find("exists already"),
               std::string::npos);
-    EXPECT_NE(refusal([&] { StagedDirectory{directory / "no/such"}; }).find("no/such"),
+    EXPECT_NE(refusal([&] { StagedFolder{folder / "no/such"}; }).find("no/such"),
               std::string::npos);
 }
 
 TEST(Files, a_target_taken_in_the_meantime_is_kept) {
-    const TemporaryDirectory directory;
+    const TemporaryFolder folder;
     {
-        StagedDirectory staged(directory / "out");
-        std::filesystem::create_directory(directory / "out");
-        write_file(directory / "out/theirs", "x", 0600);
+        StagedFolder staged(folder / "out");
+        std::filesystem::create_directory(folder / "out");
+        write_file(folder / "out/theirs", "x", 0600);
         EXPECT_NE(refusal([&] { staged.commit(); }).find("put in place"), std::string::npos);
     }
-    EXPECT_EQ(read_file(directory / "out/theirs"), "x");
-    std::filesystem::remove_all(directory / "out");
-    EXPECT_TRUE(directory.empty());
+    EXPECT_EQ(read_file(folder / "out/theirs"), "x");
+    std::filesystem::remove_all(folder / "out");
+    EXPECT_TRUE(folder.empty());
 }
 
 // --- files that are written over several runs ----------------------------------------------------
 
 TEST(Assembly, DECO_11_any_order_over_several_runs_gives_the_same_file) {
-    const TemporaryDirectory directory;
+    const TemporaryFolder folder;
     const std::string wide = "four", narrow = "abcdef";
     const std::vector<Tensor> tensors = {
         {"wide", DType::f32, {1}, std::as_bytes(std::span(wide))},
         {"narrow", DType::i8, {2, 3}, std::as_bytes(std::span(narrow))}};
-    write_safetensors(directory / "whole", tensors, {}, 0600);
+    write_safetensors(folder / "whole", tensors, {}, 0600);
     {
-        SafetensorsAssembly first(directory / "file", tensors, 0600);
+        SafetensorsAssembly first(folder / "file", tensors, 0600);
         first.write("narrow", tensors[1].bytes.subspan(3), 3);
         first.flush();
     }
-    EXPECT_EQ(permissions_of(directory / "file"), 0600u);
+    EXPECT_EQ(permissions_of(folder / "file"), 0600u);
     {
-        SafetensorsAssembly second(directory / "file", tensors, 0600);
+        SafetensorsAssembly second(folder / "file", tensors, 0600);
         second.write("narrow", tensors[1].bytes.first(3));
         second.write("wide", tensors[0].bytes);
         EXPECT_THROW(second.write("wide", tensors[1].bytes), slip::InternalError);
         EXPECT_THROW(second.write("wide", tensors[0].bytes, 1), slip::InternalError);
     }
-    EXPECT_EQ(read_file(directory / "file"), read_file(directory / "whole"));
+    EXPECT_EQ(read_file(folder / "file"), read_file(folder / "whole"));
     // Another header, of this length and of another one.
     const std::vector<Tensor> renamed = {{"wild", DType::f32, {1}, {}},
                                          {"narrow", DType::i8, {2, 3}, {}}};
@@ -431,27 +430,27 @@ TEST(Assembly, DECO_11_any_order_over_several_runs_gives_the_same_file) {
     for (const auto& [others, because] :
          {std::pair{renamed, "does not hold"}, {longer, "bytes that is expected"}}) {
         EXPECT_NE(refusal([&, &other = others] {
-                      SafetensorsAssembly(directory / "file", other, 0600);
+                      SafetensorsAssembly(folder / "file", other, 0600);
                   }).find(because),
                   std::string::npos);
     }
-    EXPECT_EQ(read_file(directory / "file"), read_file(directory / "whole"));
+    EXPECT_EQ(read_file(folder / "file"), read_file(folder / "whole"));
 }
 
 TEST(Files, DECO_11_a_lock_has_one_holder) {
-    const TemporaryDirectory directory;
+    const TemporaryFolder folder;
     {
-        const FileLock lock(directory / "lock");
-        EXPECT_NE(refusal([&] { FileLock{directory / "lock"}; }).find("another process"),
+        const FileLock lock(folder / "lock");
+        EXPECT_NE(refusal([&] { FileLock{folder / "lock"}; }).find("another process"),
                   std::string::npos);
     }
-    EXPECT_NO_THROW(FileLock{directory / "lock"});
+    EXPECT_NO_THROW(FileLock{folder / "lock"});
 }
 
 TEST(Files, forgotten_pages_are_read_again) {
-    const TemporaryDirectory directory;
-    write_file(directory / "file", std::string(10'000, 'x'), 0600);
-    const MappedFile file(directory / "file");
+    const TemporaryFolder folder;
+    write_file(folder / "file", std::string(10'000, 'x'), 0600);
+    const MappedFile file(folder / "file");
     EXPECT_EQ(file.bytes()[9'999], std::byte{'x'});
     file.forget_pages();
     EXPECT_EQ(file.bytes()[9'999], std::byte{'x'});

@@ -20,7 +20,7 @@
 #include "optimized/import/sentencepiece.hpp"
 #include "optimized/import/utf8.hpp"
 #include "property_tests/generators/refusal.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/generators/temporary_folder.hpp"
 #include "property_tests/generators/values.hpp"
 #include "property_tests/import/published_cases.hpp"
 #include "property_tests/import/texts.hpp"
@@ -195,21 +195,21 @@ struct Files {
     TokenId id(const std::string& bytes) const {
         return vocabulary.at(written(bytes)).get<TokenId>();
     }
-    void write(const std::filesystem::path& directory) const {
-        std::ofstream(directory / "vocab.json") << vocabulary.dump();
-        std::ofstream lines(directory / "merges.txt");
+    void write(const std::filesystem::path& folder) const {
+        std::ofstream(folder / "vocab.json") << vocabulary.dump();
+        std::ofstream lines(folder / "merges.txt");
         lines << first_lines;
         for (const auto& [left, right] : merges) {
             lines << written(left) << ' ' << written(right) << '\n';
         }
-        if (!added.is_null()) std::ofstream(directory / "added_tokens.json") << added.dump();
+        if (!added.is_null()) std::ofstream(folder / "added_tokens.json") << added.dump();
     }
 };
 
 std::unique_ptr<Tokenizer> open(const Files& files) {
-    const TemporaryDirectory directory;
-    files.write(directory.path());
-    return open_tokenizer(directory.path());
+    const TemporaryFolder folder;
+    files.write(folder.path());
+    return open_tokenizer(folder.path());
 }
 
 std::string refusal_of(const Files& files) {
@@ -352,11 +352,11 @@ TEST(ByteLevelBpe, MODEL_11_malformed_vocabularies_are_refused) {
     files.vocabulary = json::array();
     EXPECT_TRUE(contains(refusal_of(files), "vocab.json"));
 
-    const TemporaryDirectory directory;
-    honest.write(directory.path());
+    const TemporaryFolder folder;
+    honest.write(folder.path());
     for (const char* text : {"{", "{\"a\": 0, \"a\": 1}", "{\"\xff\": 0}", ""}) {
-        std::ofstream(directory / "vocab.json") << text;
-        EXPECT_TRUE(contains(refusal([&] { open_tokenizer(directory.path()); }), "vocab.json"));
+        std::ofstream(folder / "vocab.json") << text;
+        EXPECT_TRUE(contains(refusal([&] { open_tokenizer(folder.path()); }), "vocab.json"));
     }
 }
 
@@ -383,43 +383,43 @@ TEST(ByteLevelBpe, MODEL_11_malformed_merges_are_refused) {
 }
 
 TEST(ByteLevelBpe, MODEL_11_published_pairs_of_GPT_2) {
-    const auto directory = shared("tokenizers/gpt2");
-    if (directory.empty()) GTEST_SKIP() << "the shared tokenizer of GPT-2 is not here";
-    const auto tokenizer = open_tokenizer(directory);
+    const auto folder = shared("tokenizers/gpt2");
+    if (folder.empty()) GTEST_SKIP() << "the shared tokenizer of GPT-2 is not here";
+    const auto tokenizer = open_tokenizer(folder);
     EXPECT_EQ(tokenizer->vocab_size(), 50257U);
-    EXPECT_EQ(expect_cases(*tokenizer, directory), 46U);
+    EXPECT_EQ(expect_cases(*tokenizer, folder), 46U);
 }
 
 // --- which tokenizer -----------------------------------------------------------------------------
 
-TEST(Tokenizer, MODEL_11_the_directory_says_which) {
-    const TemporaryDirectory directory;
-    EXPECT_EQ(open_tokenizer(directory.path()), nullptr);
-    EXPECT_TRUE(tokenizer_files(directory.path()).empty());
+TEST(Tokenizer, MODEL_11_the_folder_says_which) {
+    const TemporaryFolder folder;
+    EXPECT_EQ(open_tokenizer(folder.path()), nullptr);
+    EXPECT_TRUE(tokenizer_files(folder.path()).empty());
 
     Files files;
     files.added = json{{"  ", 256}};
-    files.write(directory.path());
-    const std::vector<std::filesystem::path> names{
-        directory / "vocab.json", directory / "merges.txt", directory / "added_tokens.json"};
-    EXPECT_EQ(tokenizer_files(directory.path()), names);
-    EXPECT_EQ(open_tokenizer(directory.path())->vocab_size(), 257U);
-    const auto opening = [&] { open_tokenizer(directory.path()); };
-    std::filesystem::remove(directory / "merges.txt");
+    files.write(folder.path());
+    const std::vector<std::filesystem::path> names{folder / "vocab.json", folder / "merges.txt",
+                                                   folder / "added_tokens.json"};
+    EXPECT_EQ(tokenizer_files(folder.path()), names);
+    EXPECT_EQ(open_tokenizer(folder.path())->vocab_size(), 257U);
+    const auto opening = [&] { open_tokenizer(folder.path()); };
+    std::filesystem::remove(folder / "merges.txt");
     EXPECT_TRUE(contains(refusal(opening), "merges.txt"));
-    std::filesystem::remove(directory / "vocab.json");
+    std::filesystem::remove(folder / "vocab.json");
     EXPECT_TRUE(contains(refusal(opening), "vocab.json"));
 
-    std::ofstream(directory / "vocab.json") << "{}";
-    base::write_file(directory / "tokenizer.model", "no protocol buffer", 0600);
-    EXPECT_EQ(tokenizer_files(directory.path()).size(), 1U);
+    std::ofstream(folder / "vocab.json") << "{}";
+    base::write_file(folder / "tokenizer.model", "no protocol buffer", 0600);
+    EXPECT_EQ(tokenizer_files(folder.path()).size(), 1U);
     ::testing::internal::CaptureStderr();
     EXPECT_TRUE(contains(refusal(opening), "tokenizer.model"));
-    EXPECT_TRUE(contains(refusal([&] { SentencePiece{directory / "missing"}; }), "missing"));
+    EXPECT_TRUE(contains(refusal([&] { SentencePiece{folder / "missing"}; }), "missing"));
     EXPECT_EQ(::testing::internal::GetCapturedStderr(), "") << "the library must stay silent";
-    std::ofstream(directory / "tokenizer.json") << "{}";
-    EXPECT_EQ(tokenizer_files(directory.path()),
-              std::vector<std::filesystem::path>{directory / "tokenizer.json"});
+    std::ofstream(folder / "tokenizer.json") << "{}";
+    EXPECT_EQ(tokenizer_files(folder.path()),
+              std::vector<std::filesystem::path>{folder / "tokenizer.json"});
     EXPECT_TRUE(contains(refusal(opening), "tokenizer.json"));
 }
 

@@ -50,7 +50,7 @@ TEST(Tls, SESS_7_a_charlie_of_another_deployment_is_refused) {
         expect_refused(model, server, options_of("theirs", Role::charlie), "handshake");
     }
     // ... and if he did, our David would not trust him.
-    const testing::TemporaryDirectory folder;
+    const testing::TemporaryFolder folder;
     const fs::path theirs = Deployments::path() / "theirs/charlie";
     fs::copy(theirs / "cert.pem", folder.path() / "cert.pem");
     fs::copy(theirs / "key.pem", folder.path() / "key.pem");
@@ -215,7 +215,7 @@ TEST(Tls, SESS_7_certificates_out_of_their_time_are_refused) {
 
 TEST(Tls, THREAT_2_a_folder_that_lacks_something_is_bad_input_and_names_the_file) {
     for (const char* missing : {"ca.pem", "cert.pem", "key.pem"}) {
-        const testing::TemporaryDirectory folder;
+        const testing::TemporaryFolder folder;
         fs::copy(Deployments::path() / "ours/charlie", folder.path(), fs::copy_options::recursive);
         fs::remove(folder.path() / missing);
         Party options = options_of("ours", Role::charlie);

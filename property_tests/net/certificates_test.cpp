@@ -87,7 +87,7 @@ TEST(Keys, SESS_7_certificates_say_what_they_are_for) {
               0);
 }
 
-TEST(Keys, SESS_10_the_profile_of_the_certificates) {
+TEST(Keys, SESS_10_what_the_certificates_say) {
     const fs::path out = Deployments::path() / "ours";
     const Certificate authority = read_certificate(out / "ca/cert.pem");
     EXPECT_EQ(X509_get_pathlen(authority.get()), 0);
@@ -121,7 +121,7 @@ TEST(Keys, SESS_7_a_role_needs_both_names) {
 }
 
 TEST(Keys, THREAT_2_an_existing_folder_is_left_alone) {
-    const testing::TemporaryDirectory folder;
+    const testing::TemporaryFolder folder;
     const fs::path out = folder.path() / "keys";
     make_keys(out);
     const std::string before = text_of(out / "ca/key.pem");
@@ -144,7 +144,7 @@ std::time_t end_of(X509* certificate) {
 }
 
 TEST(Keys, SESS_10_a_renewed_certificate_is_of_the_same_key_and_authority) {
-    const testing::TemporaryDirectory folder;
+    const testing::TemporaryFolder folder;
     const fs::path out = folder / "keys";
     make_keys(out, leaves_that_end_in(-24h));
     const Certificate authority = read_certificate(out / "ca/cert.pem");
@@ -173,7 +173,7 @@ TEST(Keys, SESS_10_a_renewed_certificate_is_of_the_same_key_and_authority) {
 }
 
 TEST(Keys, SESS_10_a_renewed_certificate_does_not_outlive_its_authority) {
-    const testing::TemporaryDirectory folder;
+    const testing::TemporaryFolder folder;
     const fs::path out = folder / "keys";
     make_keys(out, leaves_that_end_in(24h));
     renew_keys(out);  // would be two years
@@ -184,7 +184,7 @@ TEST(Keys, SESS_10_a_renewed_certificate_does_not_outlive_its_authority) {
 }
 
 TEST(Keys, SESS_10_an_authority_that_ends_soon_renews_nothing) {
-    const testing::TemporaryDirectory folder;
+    const testing::TemporaryFolder folder;
     const fs::path out = folder / "keys";
     make_keys(out, {.authority_ends = 24h * 29, .leaf_ends = 24h});
     const std::string before = text_of(out / "david/cert.pem");

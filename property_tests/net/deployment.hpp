@@ -22,7 +22,7 @@
 
 #include "optimized/net/certificates.hpp"
 #include "property_tests/generators/protocol_fixture.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/generators/temporary_folder.hpp"
 #include "slip/tls.hpp"
 
 namespace slip::fixture {
@@ -43,7 +43,7 @@ struct Deployments {
         net::make_keys(folder.path() / "future",
                        {.begins = 24h, .authority_ends = 480h, .leaf_ends = 480h});
     }
-    testing::TemporaryDirectory folder;
+    testing::TemporaryFolder folder;
 
     static const fs::path& path() {
         static const Deployments deployments;
@@ -126,7 +126,7 @@ private:
 struct Client {
     Client(const Model& model, const Endpoint& endpoint,
            const Party& tls = options_of("ours", net::Role::charlie))
-        : transport(connect_as(endpoint, tls)), charlie(model, *transport, pool_of(4)) {}
+        : transport(connect_as(endpoint, tls)), charlie(model, *transport, stock_of(4)) {}
     std::unique_ptr<Transport> transport;
     Charlie charlie;
 };

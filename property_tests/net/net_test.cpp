@@ -204,7 +204,7 @@ TEST(Client, waits_that_end_in_time_are_not_told) {
 TEST(Client, THREAT_2_a_key_that_others_may_use_is_refused) {
     const Model model(shapes, Fill::random, 1);
     RunningServer server(model);
-    const testing::TemporaryDirectory folder;
+    const testing::TemporaryFolder folder;
     Party charlie = options_of("ours", Role::charlie);
     fs::copy(charlie.folder, folder / "charlie");
     charlie.folder = folder / "charlie";

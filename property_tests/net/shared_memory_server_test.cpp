@@ -23,7 +23,7 @@
 
 #include "optimized/net/named_socket.hpp"
 #include "optimized/net/shared_memory_connection.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/generators/temporary_folder.hpp"
 #include "property_tests/generators/transport_ends.hpp"
 #include "property_tests/protocol/session_fixture.hpp"
 #include "slip/shared_memory.hpp"
@@ -70,7 +70,7 @@ public:
                                   [&] { return lines_.find(text) != std::string::npos; });
     }
 
-    testing::TemporaryDirectory folder;
+    testing::TemporaryFolder folder;
 
 private:
     const Model& model_;
@@ -84,7 +84,8 @@ private:
 /// Charlie with a connection of his own.
 struct LocalClient {
     LocalClient(const Model& model, const fs::path& name)
-        : transport(connect_shared_memory(name, patient)), charlie(model, *transport, pool_of(4)) {}
+        : transport(connect_shared_memory(name, patient)),
+          charlie(model, *transport, stock_of(4)) {}
     std::unique_ptr<Transport> transport;
     Charlie charlie;
 };
@@ -163,7 +164,7 @@ TEST(SharedMemoryServer, SESS_12_a_folder_in_which_others_may_write_is_refused_b
     LocalServer server(model);
     EXPECT_EQ(permissions_of(server.name()), 0600U);
     for (const unsigned mode : {0720U, 0702U, 0777U, 01777U}) {
-        const testing::TemporaryDirectory folder;
+        const testing::TemporaryFolder folder;
         for (const fs::path& open : {folder.path(), server.folder.path()}) {
             ASSERT_EQ(::chmod(open.c_str(), mode), 0);
         }
@@ -177,7 +178,7 @@ TEST(SharedMemoryServer, SESS_12_a_folder_in_which_others_may_write_is_refused_b
 }
 
 TEST(SharedMemoryServer, SESS_12_a_name_that_the_system_does_not_take_is_bad_input) {
-    const testing::TemporaryDirectory folder;
+    const testing::TemporaryFolder folder;
     const std::size_t left = sizeof(sockaddr_un::sun_path) - 2 - folder.path().native().size();
     listen_at(folder / std::string(left, 'a'));
     for (const fs::path& name : {folder / std::string(left + 1, 'a'), fs::path()}) {
@@ -187,7 +188,7 @@ TEST(SharedMemoryServer, SESS_12_a_name_that_the_system_does_not_take_is_bad_inp
 }
 
 TEST(SharedMemoryServer, SESS_12_the_socket_of_a_process_that_is_gone_is_replaced_and_no_other) {
-    const testing::TemporaryDirectory folder;
+    const testing::TemporaryFolder folder;
     const fs::path name = folder / "david";
     const pid_t process = ::fork();
     if (process == 0) {
@@ -209,7 +210,7 @@ TEST(SharedMemoryServer, SESS_12_the_socket_of_a_process_that_is_gone_is_replace
 }
 
 TEST(SharedMemoryServer, SESS_12_what_somebody_has_put_in_its_place_stays) {
-    const testing::TemporaryDirectory folder;
+    const testing::TemporaryFolder folder;
     const fs::path name = folder / "david";
     {
         const net::NamedListener listener(name, false);
@@ -290,7 +291,7 @@ TEST(SharedMemoryServer, SESS_11_a_peer_who_says_something_else_hurts_nobody) {
 }
 
 TEST(SharedMemoryServer, SESS_8_a_david_who_does_not_take_the_memory_is_given_up) {
-    const testing::TemporaryDirectory folder;
+    const testing::TemporaryFolder folder;
     const net::NamedListener silent(folder / "david", false);
     expect_complaint(
         [&] {
@@ -316,7 +317,7 @@ TEST(SharedMemoryServer, SESS_8_a_david_who_does_not_take_the_memory_is_given_up
 /// A frame that is longer than any, in David's place.
 TEST(SharedMemoryServer, WIRE_9_a_david_who_announces_too_much_ends_the_session) {
     const Model model(local_shapes, Fill::random, 1);
-    const testing::TemporaryDirectory folder;
+    const testing::TemporaryFolder folder;
     SharedMemoryServer server(
         folder / "david", std::nullopt, {.max_sessions = 4, .limits = patient},
         [](Transport& charlie) {
@@ -398,7 +399,7 @@ TEST(SharedMemoryServer, stop_ends_sessions_that_hang) {
 }
 
 TEST(SharedMemoryServer, stop_before_run_and_twice_is_harmless) {
-    const testing::TemporaryDirectory folder;
+    const testing::TemporaryFolder folder;
     SharedMemoryServer server(
         folder / "david", std::nullopt, {}, [](Transport&) {}, [](const std::string&) {});
     server.stop();

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "optimized/masks/key_stream.hpp"
+#include "optimized/masks/keystream.hpp"
 #include "optimized/secrets/check_secret.hpp"
 #include "property_tests/protocol/watched_secrets.hpp"
 
@@ -21,7 +21,7 @@ TEST(Charlie, SESS_4_CLOSE_ends_a_session_and_wipes_it) {
     const Model model({{5, 4}, {3, 6}}, Fill::random, 1);
     const int before = secrets_alive;
     freed_unwiped = 0;
-    Connection connection(model, pool_of(8));
+    Connection connection(model, stock_of(8));
     round(connection.charlie, 0, some_columns(model, 2), 5);
     EXPECT_GT(secrets_alive, before);
     connection.charlie.close();
@@ -34,7 +34,7 @@ TEST(Charlie, SESS_4_the_destructor_closes) {
     const Model model({{5, 4}}, Fill::random, 1);
     DavidSession david(model.david);
     RecordingTransport transport(david);
-    { Charlie charlie(model, transport, small_pool()); }
+    { Charlie charlie(model, transport, small_stock()); }
     EXPECT_EQ(transport.sent.back(), close_frame());
     EXPECT_TRUE(david.finished());
 }
@@ -44,7 +44,7 @@ TEST(Charlie, SESS_1_the_destructor_aborts_while_a_reply_is_outstanding) {
     DavidSession david(model.david);
     RecordingTransport transport(david);
     {
-        Charlie charlie(model, transport, small_pool());
+        Charlie charlie(model, transport, small_stock());
         charlie.send(0, some_columns(model).view());
     }
     EXPECT_EQ(transport.sent.back(), abort_frame());
@@ -62,7 +62,7 @@ TEST(Charlie, INTEG_6_MASK_6_a_reject_wipes_every_secret_before_ABORT) {
     };
     DavidSession david(model.david, tamper);
     RecordingTransport transport(david);
-    Charlie charlie(model, transport, pool_of(8));
+    Charlie charlie(model, transport, stock_of(8));
     charlie.wait_until_ready(8);
     round(charlie, 0, some_columns(model, 3), 5);
     const int freed = secrets_freed;
@@ -74,7 +74,7 @@ TEST(Charlie, INTEG_6_MASK_6_a_reject_wipes_every_secret_before_ABORT) {
     EXPECT_THROW(charlie.receive({products.data(), 3, 5}), IntegrityError);
     EXPECT_EQ(transport.sent.back(), abort_frame());
     EXPECT_EQ(at_abort, before);
-    EXPECT_GT(secrets_freed, freed + 2 * 8) << "the pool was not empty";
+    EXPECT_GT(secrets_freed, freed + 2 * 8) << "the stock was not empty";
     expect_dead(charlie, transport, model, before);
 }
 
@@ -115,12 +115,12 @@ TEST(Charlie, MASK_6_no_copy_of_a_spent_mask_is_left) {
     const Model model({{9, 8}}, Fill::random, 1);
     for (const std::size_t depth : std::array<std::size_t, 2>{0, 16}) {
         const auto key = counting_key(50);
-        SessionOptions options = pool_of(depth);
+        SessionOptions options = stock_of(depth);
         options.keys.given_keys = key;
         Connection connection(model, options);
         connection.charlie.wait_until_ready(depth);
         const Columns zeros(2, 8, std::vector<std::int16_t>(16, 0));
-        KeyStream same_keys({.given_keys = key});
+        Keystream same_keys({.given_keys = key});
         Residues mask(4 * 8);
         same_keys.draw(Purpose::mask, 1, 4, mask);
         EXPECT_EQ(copies_of(mask), depth == 0 ? 0 : 1) << "before it is sent";
@@ -169,7 +169,7 @@ TEST(Charlie, MASK_6_INTEG_1_no_memory_that_is_freed_holds_the_combinations) {
         DavidSession david(model.david);
         RecordingTransport transport(david);
         CharlieSession charlie(model.weights(), check, model.david.set, model.david.digest,
-                               transport, small_pool());
+                               transport, small_stock());
         round(charlie, 0, some_columns(model, 2), 25);
     }
     EXPECT_EQ(FreedMemory::holding(), 0);
@@ -241,7 +241,7 @@ TEST(Charlie, SESS_2_a_refused_HELLO_ends_the_session_and_names_the_reason) {
         RecordingTransport transport(david,
                                      [&](const Bytes&) { return wire::encode_refuse(reason); });
         try {
-            Charlie(model, transport, small_pool());
+            Charlie(model, transport, small_stock());
             ADD_FAILURE() << "the session was opened";
         } catch (const Refused& error) {
             EXPECT_EQ(error.reason(), reason);
@@ -259,7 +259,7 @@ TEST(Charlie, SESS_2_only_READY_opens_a_session) {
                                 message(FrameType::reply, {0, 0, 1}, Residues(20, 1))}) {
         DavidSession david(model.david);
         RecordingTransport transport(david, [&](const Bytes&) { return answer; });
-        EXPECT_THROW(Charlie(model, transport, small_pool()), ProtocolError);
+        EXPECT_THROW(Charlie(model, transport, small_stock()), ProtocolError);
         EXPECT_EQ(transport.sent.size(), 1U);
     }
 }
@@ -271,7 +271,7 @@ TEST(Charlie, SESS_2_another_digest_is_refused_by_david) {
     DavidSession david(model.david);
     RecordingTransport transport(david);
     EXPECT_THROW(CharlieSession(model.weights(), *model.check, model.david.set, other, transport,
-                                small_pool()),
+                                small_stock()),
                  ProtocolError);
 }
 
@@ -304,7 +304,7 @@ TEST(Charlie, SESS_4_a_connection_that_breaks_anywhere_ends_the_session) {
         freed_unwiped = 0;
         DavidSession david(model.david);
         BreakingTransport transport(david, good_calls);
-        Charlie charlie(model, transport, small_pool());
+        Charlie charlie(model, transport, small_stock());
         EXPECT_THROW(
             {
                 for (;;) round(charlie, 0, columns, 5);
@@ -316,7 +316,7 @@ TEST(Charlie, SESS_4_a_connection_that_breaks_anywhere_ends_the_session) {
 
 TEST(Charlie, statistics_count_rounds_columns_and_bytes) {
     const Model model({{5, 4}}, Fill::random, 1);
-    Connection connection(model, pool_of(8));
+    Connection connection(model, stock_of(8));
     connection.charlie.wait_until_ready(8);
     round(connection.charlie, 0, some_columns(model, 2), 5);
     round(connection.charlie, 0, some_columns(model, 3), 5);

@@ -20,8 +20,8 @@
 #include "optimized/protocol/integrity.hpp"
 #include "property_tests/generators/onnx_encoder.hpp"
 #include "property_tests/generators/protocol_fixture.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
-#include "property_tests/protocol/key_stream_fixture.hpp"
+#include "property_tests/generators/temporary_folder.hpp"
+#include "property_tests/protocol/keystream_fixture.hpp"
 #include "reference/convolution.hpp"
 
 namespace slip::fixture {
@@ -161,14 +161,14 @@ RC_GTEST_PROP(Convolution, CNN_4_MASK_3_MASK_4_a_session_gives_the_convolution_o
     const std::vector<Shape> shapes = {shape_of(shape), {3, 5}};
     const std::size_t planes = drawn_planes();
     const Model model(shapes, drawn_weights(shapes), planes);
-    const SessionOptions options = pool_of(*rc::gen::elementOf(std::vector<std::size_t>{0, 6}));
+    const SessionOptions options = stock_of(*rc::gen::elementOf(std::vector<std::size_t>{0, 6}));
     std::vector<Residues> replies;
     Connection connection(model, options, [&](Bytes answer) {
         const auto reply = wire::residues_of(answer);
         if (!reply.empty()) replies.emplace_back(reply.begin(), reply.end());
         return answer;
     });
-    if (options.pool.depth > 0) connection.charlie.wait_until_ready(6);
+    if (options.stock.depth > 0) connection.charlie.wait_until_ready(6);
     const std::vector<GroupId> groups = {0, 1, 0};
     for (const GroupId group : groups) {
         const Columns images =
@@ -195,7 +195,7 @@ RC_GTEST_PROP(Convolution, CNN_4_MASK_3_MASK_4_a_session_gives_the_convolution_o
 TEST(Convolution, CNN_4_MASK_1_MASK_5_an_image_has_one_mask_for_all_its_patches) {
     const Convolution shape{.H = 4, .W = 5, .C = 2, .kH = 3, .kW = 3, .N = 3, .padding = 1};
     const Model model({shape_of(shape)}, Fill::random, 5);
-    SessionOptions options = small_pool();
+    SessionOptions options = small_stock();
     const auto key = counting_key();
     options.keys.given_keys = key;
     Connection connection(model, options);
@@ -244,7 +244,7 @@ TEST(Convolution, CNN_4_INTEG_3_a_forged_position_is_rejected_wherever_it_is) {
             answer[place] = static_cast<std::byte>(wrong);
             return answer;
         };
-        Connection connection(model, small_pool(), forge);
+        Connection connection(model, small_stock(), forge);
         Products products(2 * shape.outputs());
         connection.charlie.send(0, images.view());
         EXPECT_THROW(connection.charlie.receive({products.data(), 2, shape.outputs()}),
@@ -296,7 +296,7 @@ TEST(Convolution, CNN_4_INTEG_3_another_convolution_of_the_same_size_is_rejected
         }
         return answer;
     };
-    Connection connection(model, small_pool(), swap_positions);
+    Connection connection(model, small_stock(), swap_positions);
     Products products(shape.outputs());
     connection.charlie.send(0, image.view());
     EXPECT_THROW(connection.charlie.receive({products.data(), 1, shape.outputs()}), IntegrityError);
@@ -320,7 +320,7 @@ TEST(Convolution, PARAM_3_messages_are_as_large_as_images_and_outputs_allow) {
     DavidSession david(model);
     InProcessTransport transport(david);
     EXPECT_EQ(david.max_payload(), 40U);
-    SessionOptions options = small_pool();
+    SessionOptions options = small_stock();
     CharlieSession charlie(model.weights, check, model.set, model.digest, transport, options);
     EXPECT_EQ(charlie.max_columns_of(0),
               parameters::largest_residue_bytes / paper_planes / shape.inputs());
@@ -334,17 +334,17 @@ TEST(Convolution, PARAM_3_messages_are_as_large_as_images_and_outputs_allow) {
 TEST(Convolution, MASK_3_long_columns_have_fewer_masks_ready) {
     const Convolution shape{.H = 16, .W = 16, .C = 4, .kH = 3, .kW = 3, .N = 2, .padding = 1};
     const Model model({shape_of(shape), {4, 6}}, Fill::random, 12);
-    KeyStream keys;
-    PoolOptions options{.depth = 16, .batch = 4};
+    Keystream keys;
+    StockOptions options{.depth = 16, .batch = 4};
     const std::size_t a_mask = paper_planes * (shape.inputs() + shape.outputs());
     for (const std::size_t kept : {std::size_t{1}, std::size_t{3}, std::size_t{16}}) {
         options.bytes_per_group = kept < 16 ? kept * a_mask : 1000 * a_mask;
-        CancellationPool pool(model.weights(), paper_planes, keys, options);
-        pool.wait_until_ready(16);  // ends although the first group never has as many
+        CancellationStock stock(model.weights(), paper_planes, keys, options);
+        stock.wait_until_ready(16);  // ends although the first group never has as many
         std::vector<Mask> masks;
         for (const GroupId group : {0U, 1U}) {
             const auto& w = model.weights()[group];
-            pool.take(group, 9, masks);
+            stock.take(group, 9, masks);
             ASSERT_EQ(masks.size(), 9U);
             if (group == 0 && kept < 16) {  // the others are made when they are asked for
                 EXPECT_LT(masks[kept - 1].index(), kept + 16);

@@ -11,7 +11,7 @@
 #include "optimized/protocol/charlie_columns.hpp"
 #include "optimized/protocol/integrity.hpp"
 #include "optimized/secrets/check_secret.hpp"
-#include "property_tests/protocol/key_stream_fixture.hpp"
+#include "property_tests/protocol/keystream_fixture.hpp"
 #include "property_tests/protocol/session_fixture.hpp"
 #include "property_tests/protocol/tampering.hpp"
 
@@ -475,7 +475,7 @@ TEST(Check, INTEG_3_kills_every_mutant) {
 
 /// Charlie without a connection, and the answers of David.
 struct Columnwise {
-    explicit Columnwise(const Model& m) : model(m) { charlie.open_pool({.depth = 0, .batch = 1}); }
+    explicit Columnwise(const Model& m) : model(m) { charlie.open_stock({.depth = 0, .batch = 1}); }
 
     /// An APPLY to `group` and its REPLY, with `error` added to one byte.
     Answered answered(GroupId group, std::uint8_t error = 0) {
@@ -494,7 +494,7 @@ struct Columnwise {
     }
 
     const Model& model;
-    KeyStream keys;
+    Keystream keys;
     CharlieColumns charlie{model.weights(), *model.check, keys};
     Products products = Products(2 * model.weights()[0].rows());
 };
@@ -552,14 +552,14 @@ TEST(Checked, INTEG_6_a_reject_leaves_the_check_to_the_other_sessions) {
 TEST(Checked, INTEG_3_a_check_of_another_model_or_set_opens_no_session) {
     const Model model({{3, 2}}, Fill::random, 1), wider({{3, 3}}, Fill::random, 1),
         two({{3, 2}, {3, 2}}, Fill::random, 1);
-    KeyStream keys;
+    Keystream keys;
     for (const Model* other : {&wider, &two}) {
         EXPECT_THROW(CharlieColumns(model.weights(), *other->check, keys), InternalError);
     }
     DavidSession david(model.david);
     InProcessTransport transport(david);
     EXPECT_THROW(CharlieSession(model.weights(), *model.check, set_of(5), model.david.digest,
-                                transport, small_pool()),
+                                transport, small_stock()),
                  InternalError);
 }
 
@@ -573,7 +573,7 @@ TEST(Session, INTEG_4_every_tampered_residue_is_caught) {
         for (const unsigned error : {1U, 100U, 232U}) {
             DavidSession david(model.david, tamper_with(1, at, error, 9));
             InProcessTransport transport(david);
-            Charlie charlie(model, transport, small_pool());
+            Charlie charlie(model, transport, small_stock());
             EXPECT_NO_THROW(round(charlie, 0, columns, 9));
             EXPECT_THROW(round(charlie, 0, columns, 9), IntegrityError);
             EXPECT_FALSE(charlie.alive());
@@ -588,7 +588,7 @@ TEST(Session, INTEG_5_nothing_of_a_rejected_reply_is_stored_counted_or_sent) {
     const Columns columns = random_columns(model.matrices[0], 2, Fill::random, random);
     DavidSession david(model.david, tamper_with(1, 3, 77, 9));
     RecordingTransport transport(david);
-    Charlie charlie(model, transport, small_pool());
+    Charlie charlie(model, transport, small_stock());
     round(charlie, 0, columns, 9);
     const RunStatistics before = charlie.statistics();
 
@@ -616,7 +616,7 @@ TEST(Session, INTEG_6_ABORT_is_the_same_whatever_was_wrong) {
         for (std::size_t at = 0; at < 3; ++at) {
             DavidSession david(model.david, tamper_with(0, at, 5, model.matrices[group].rows()));
             RecordingTransport transport(david);
-            Charlie charlie(model, transport, small_pool());
+            Charlie charlie(model, transport, small_stock());
             const Columns columns = random_columns(model.matrices[group], 1, Fill::random, random);
             try {
                 round(charlie, group, columns, model.matrices[group].rows());

@@ -1,4 +1,4 @@
-// Keys, streams, masks, cancellations and the pool of optimized/, against reference/.
+// Keys, streams, masks, cancellations and the stock of optimized/, against reference/.
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
 #include <rapidcheck/gtest.h>
@@ -16,8 +16,8 @@
 
 #include "optimized/kernels/registry.hpp"
 #include "optimized/masks/cancellation.hpp"
-#include "optimized/masks/key_stream.hpp"
-#include "property_tests/protocol/key_stream_fixture.hpp"
+#include "optimized/masks/keystream.hpp"
+#include "property_tests/protocol/keystream_fixture.hpp"
 #include "reference/masking.hpp"
 
 namespace slip::fixture {
@@ -80,7 +80,7 @@ RC_GTEST_PROP(Masks, MASK_1_MASK_2_MASK_4_equal_the_reference_on_every_backend, 
     }
 }
 
-RC_GTEST_PROP(Pool, MASK_3_masks_and_cancellations_equal_the_reference, ()) {
+RC_GTEST_PROP(Stock, MASK_3_masks_and_cancellations_equal_the_reference, ()) {
     const Shape shape{*any_size(1, 11).as("rows"), *any_size(1, 11).as("n")};
     const std::vector<Shape> shapes = {shape, {3, 4}};
     const std::size_t planes = drawn_planes();
@@ -89,10 +89,10 @@ RC_GTEST_PROP(Pool, MASK_3_masks_and_cancellations_equal_the_reference, ()) {
     const auto batch = *any_size(1, 5).as("batch");
     const auto count = *any_size(1, 13).as("masks");
     const auto key = counting_key(3);
-    KeyStream keys = stream_under(key);
-    CancellationPool pool(model.weights(), planes, keys, {.depth = depth, .batch = batch});
+    Keystream keys = stream_under(key);
+    CancellationStock stock(model.weights(), planes, keys, {.depth = depth, .batch = batch});
     std::vector<Mask> masks;
-    pool.take(0, count, masks);
+    stock.take(0, count, masks);
     RC_ASSERT(masks.size() == count);
     for (Mask& mask : masks) {
         const auto spent = std::move(mask).spend();
@@ -106,11 +106,11 @@ RC_GTEST_PROP(Pool, MASK_3_masks_and_cancellations_equal_the_reference, ()) {
 }
 
 /// Takes at random while the background thread fills, and until well after a rekey.
-TEST(Pool, MASK_5_RAND_5_no_index_and_no_mask_is_handed_out_twice) {
+TEST(Stock, MASK_5_RAND_5_no_index_and_no_mask_is_handed_out_twice) {
     const Model model({{7, 5}, {3, 9}, {20, 4}}, Fill::random, 4);
     for (const std::size_t depth : std::array<std::size_t, 3>{0, 3, 32}) {
-        KeyStream keys({.blocks_per_key = 100});
-        CancellationPool pool(model.weights(), paper_planes, keys, {.depth = depth, .batch = 5});
+        Keystream keys({.blocks_per_key = 100});
+        CancellationStock stock(model.weights(), paper_planes, keys, {.depth = depth, .batch = 5});
         Random random(depth);
         std::set<std::uint64_t> indices;
         std::set<Residues> contents;
@@ -118,7 +118,7 @@ TEST(Pool, MASK_5_RAND_5_no_index_and_no_mask_is_handed_out_twice) {
         std::vector<Mask> masks;
         for (int i = 0; i < 400; ++i) {
             const std::size_t count = uniform<std::size_t>(random, 1, 12);
-            pool.take(uniform<std::uint32_t>(random, 0, 2), count, masks);
+            stock.take(uniform<std::uint32_t>(random, 0, 2), count, masks);
             ASSERT_EQ(masks.size(), count);
             taken += count;
             std::uint64_t last = 0;
@@ -132,57 +132,57 @@ TEST(Pool, MASK_5_RAND_5_no_index_and_no_mask_is_handed_out_twice) {
         }
         EXPECT_EQ(indices.size(), taken);
         EXPECT_EQ(contents.size(), taken);
-        // The index rises by one per mask: none is skipped but those that are still in the pool.
+        // The index rises by one per mask: none is skipped but those that are still in the stock.
         EXPECT_EQ(*indices.begin(), 0U);
         EXPECT_LT(*indices.rbegin(), taken + 3 * (depth + 5));
     }
 }
 
-TEST(Pool, MASK_5_on_demand_the_index_rises_by_one_from_zero_over_all_groups) {
+TEST(Stock, MASK_5_on_demand_the_index_rises_by_one_from_zero_over_all_groups) {
     const Model model({{2, 3}, {4, 2}}, Fill::random, 4);
-    KeyStream keys;
-    CancellationPool pool(model.weights(), paper_planes, keys, {.depth = 0, .batch = 4});
+    Keystream keys;
+    CancellationStock stock(model.weights(), paper_planes, keys, {.depth = 0, .batch = 4});
     std::uint64_t expected = 0;
     std::vector<Mask> masks;
     for (const auto& [group, count] : {std::pair{0U, 3U}, {1U, 9U}, {0U, 1U}, {1U, 4U}}) {
-        pool.take(group, count, masks);
+        stock.take(group, count, masks);
         for (const Mask& mask : masks) EXPECT_EQ(mask.index(), expected++);
     }
 }
 
-TEST(Pool, MASK_6_nothing_can_be_taken_after_destroy) {
+TEST(Stock, MASK_6_nothing_can_be_taken_after_destroy) {
     const Model model({{2, 3}}, Fill::random, 4);
-    KeyStream keys;
-    CancellationPool pool(model.weights(), paper_planes, keys, {.depth = 8, .batch = 4});
-    pool.wait_until_ready(8);
-    const double spent = pool.statistics().seconds;
+    Keystream keys;
+    CancellationStock stock(model.weights(), paper_planes, keys, {.depth = 8, .batch = 4});
+    stock.wait_until_ready(8);
+    const double spent = stock.statistics().seconds;
     EXPECT_GT(spent, 0);
-    pool.destroy();
+    stock.destroy();
     std::vector<Mask> masks;
-    EXPECT_THROW(pool.take(0, 1, masks), InternalError);
-    EXPECT_THROW(pool.wait_until_ready(1), InternalError);
+    EXPECT_THROW(stock.take(0, 1, masks), InternalError);
+    EXPECT_THROW(stock.wait_until_ready(1), InternalError);
     EXPECT_TRUE(masks.empty());
-    EXPECT_GE(pool.statistics().seconds, spent);
-    pool.destroy();  // harmless
+    EXPECT_GE(stock.statistics().seconds, spent);
+    stock.destroy();  // harmless
 }
 
-TEST(Pool, MASK_5_bad_requests_are_refused) {
+TEST(Stock, MASK_5_bad_requests_are_refused) {
     const Model model({{2, 3}}, Fill::random, 4);
-    KeyStream keys;
-    EXPECT_THROW(CancellationPool(model.weights(), paper_planes, keys, {.depth = 1, .batch = 0}),
+    Keystream keys;
+    EXPECT_THROW(CancellationStock(model.weights(), paper_planes, keys, {.depth = 1, .batch = 0}),
                  InternalError);
-    CancellationPool pool(model.weights(), paper_planes, keys, {.depth = 0, .batch = 1});
+    CancellationStock stock(model.weights(), paper_planes, keys, {.depth = 0, .batch = 1});
     std::vector<Mask> masks;
-    EXPECT_THROW(pool.take(1, 1, masks), InternalError);
+    EXPECT_THROW(stock.take(1, 1, masks), InternalError);
 }
 
-TEST(Pool, MASK_3_a_key_that_was_destroyed_too_early_is_an_error_and_no_hang) {
+TEST(Stock, MASK_3_a_key_that_was_destroyed_too_early_is_an_error_and_no_hang) {
     const Model model({{2, 3}}, Fill::random, 4);
-    KeyStream keys;
-    CancellationPool pool(model.weights(), paper_planes, keys, {.depth = 0, .batch = 1});
+    Keystream keys;
+    CancellationStock stock(model.weights(), paper_planes, keys, {.depth = 0, .batch = 1});
     keys.destroy();
     std::vector<Mask> masks;
-    EXPECT_THROW(pool.take(0, 1, masks), InternalError);
+    EXPECT_THROW(stock.take(0, 1, masks), InternalError);
 }
 
 // ---- the whole of a round
@@ -193,7 +193,7 @@ RC_GTEST_PROP(Rounds, MASK_1_MASK_4_through_a_session, ()) {
     const std::size_t planes = drawn_planes();
     const Model model({shape}, drawn_weights({shape}), planes);
     const auto key = counting_key(20);
-    SessionOptions options = small_pool();
+    SessionOptions options = small_stock();
     options.keys.given_keys = key;
     Connection connection(model, options);
     std::uint64_t index = 0;

@@ -17,7 +17,7 @@
 
 #include "optimized/kernels/registry.hpp"
 #include "optimized/masks/cancellation.hpp"
-#include "property_tests/protocol/key_stream_fixture.hpp"
+#include "property_tests/protocol/keystream_fixture.hpp"
 
 namespace slip::fixture {
 namespace {
@@ -53,7 +53,7 @@ bool throws_internal_error(const Call& call) {
     return false;
 }
 
-RC_GTEST_PROP(KeyStreams, RAND_1_RAND_2_equal_the_definition, ()) {
+RC_GTEST_PROP(Keystreams, RAND_1_RAND_2_equal_the_definition, ()) {
     const auto key =
         *rc::gen::container<std::vector<std::uint8_t>>(32, rc::gen::arbitrary<std::uint8_t>());
     const auto purpose = *rc::gen::element(Purpose::mask, Purpose::integrity);
@@ -61,14 +61,14 @@ RC_GTEST_PROP(KeyStreams, RAND_1_RAND_2_equal_the_definition, ()) {
                                        rc::gen::element<std::uint64_t>(0, ~std::uint64_t{0}));
     const auto count = *rc::gen::inRange<std::size_t>(0, 150);
     const std::size_t planes = drawn_planes();
-    KeyStream keys = stream_under(key);
+    Keystream keys = stream_under(key);
     RC_ASSERT(draw(keys, purpose, index, count, planes) ==
               column_by_definition(key, purpose, index, count, planes));
 }
 
-TEST(KeyStreams, RAND_1_streams_do_not_depend_on_what_was_drawn_before) {
+TEST(Keystreams, RAND_1_streams_do_not_depend_on_what_was_drawn_before) {
     const auto key = counting_key();
-    KeyStream keys = stream_under(key);
+    Keystream keys = stream_under(key);
     const auto first = draw(keys, Purpose::mask, 7, 5);
     draw(keys, Purpose::integrity, 7, 13);
     draw(keys, Purpose::mask, 8, 1);
@@ -78,9 +78,9 @@ TEST(KeyStreams, RAND_1_streams_do_not_depend_on_what_was_drawn_before) {
 }
 
 /// No two planes, purposes or indices share a stream: under one prime they would give equal bytes.
-TEST(KeyStreams, RAND_1_every_plane_has_a_stream_of_its_own) {
+TEST(Keystreams, RAND_1_every_plane_has_a_stream_of_its_own) {
     const auto key = counting_key();
-    KeyStream keys = stream_under(key);
+    Keystream keys = stream_under(key);
     std::set<Residues> streams;
     for (const Purpose purpose : {Purpose::mask, Purpose::integrity}) {
         for (const std::uint64_t index : {0U, 1U}) {
@@ -99,15 +99,15 @@ TEST(KeyStreams, RAND_1_every_plane_has_a_stream_of_its_own) {
     EXPECT_EQ(streams.size(), 2 * 2 * 7U);
 }
 
-TEST(KeyStreams, RAND_1_a_long_stream_equals_the_definition) {
+TEST(Keystreams, RAND_1_a_long_stream_equals_the_definition) {
     const auto key = counting_key();
-    KeyStream keys = stream_under(key);
+    Keystream keys = stream_under(key);
     EXPECT_EQ(draw(keys, Purpose::mask, 3, 20000),
               column_by_definition(key, Purpose::mask, 3, 20000));
 }
 
-TEST(KeyStreams, RAND_1_a_column_is_whole_planes) {
-    KeyStream keys;
+TEST(Keystreams, RAND_1_a_column_is_whole_planes) {
+    Keystream keys;
     Residues column(12);
     for (const std::size_t planes : {0U, 5U, 8U}) {
         EXPECT_THROW(keys.draw(Purpose::mask, 0, planes, column), InternalError) << planes;
@@ -130,10 +130,10 @@ double chi_square(std::span<const std::uint8_t> residues, std::uint8_t prime) {
 /// sqrt(2 * 250) + 15.
 constexpr double chi_square_limit = 372;
 
-TEST(KeyStreams, RAND_3_output_is_uniform_below_every_prime) {
+TEST(Keystreams, RAND_3_output_is_uniform_below_every_prime) {
     constexpr std::size_t count = 200000;
     const auto key = counting_key(1);
-    KeyStream keys = stream_under(key);
+    Keystream keys = stream_under(key);
     Residues column = draw(keys, Purpose::mask, 0, count, 7);
     for (std::size_t p = 0; p < 7; ++p) {
         const auto plane = std::span(column).subspan(p * count, count);
@@ -144,19 +144,19 @@ TEST(KeyStreams, RAND_3_output_is_uniform_below_every_prime) {
     }
 }
 
-TEST(KeyStreams, RAND_4_every_session_has_a_key_of_its_own) {
+TEST(Keystreams, RAND_4_every_session_has_a_key_of_its_own) {
     std::set<Residues> streams;
     for (int i = 0; i < 64; ++i) {
-        KeyStream keys;
+        Keystream keys;
         streams.insert(draw(keys, Purpose::mask, 0, 8));
     }
     EXPECT_EQ(streams.size(), 64U);
 }
 
-TEST(KeyStreams, RAND_4_RAND_6_the_key_lies_on_a_guarded_page_until_it_is_destroyed) {
+TEST(Keystreams, RAND_4_RAND_6_the_key_lies_on_a_guarded_page_until_it_is_destroyed) {
     if (!std::ifstream("/proc/self/smaps")) GTEST_SKIP() << "this system has no /proc/self/smaps";
     const int before = guarded_pages();
-    KeyStream keys;
+    Keystream keys;
     EXPECT_EQ(guarded_pages(), before + 1);
     keys.destroy();
     EXPECT_EQ(guarded_pages(), before);
@@ -164,16 +164,16 @@ TEST(KeyStreams, RAND_4_RAND_6_the_key_lies_on_a_guarded_page_until_it_is_destro
     keys.destroy();  // harmless
 }
 
-TEST(KeyStreams, RAND_4_a_moved_from_stream_cannot_be_used) {
-    KeyStream keys;
-    KeyStream other = std::move(keys);
+TEST(Keystreams, RAND_4_a_moved_from_stream_cannot_be_used) {
+    Keystream keys;
+    Keystream other = std::move(keys);
     EXPECT_THROW(draw(keys, Purpose::mask, 0, 1), InternalError);  // NOLINT: on purpose
     EXPECT_NO_THROW(draw(other, Purpose::mask, 0, 1));
 }
 
 /// The model: a stream is drawn under the key in force when it begins, and a key is replaced before
 /// the first stream that begins after `limit` blocks.
-RC_GTEST_PROP(KeyStreams, RAND_5_rekeys_after_the_limit_and_equals_the_definition_under_each_key,
+RC_GTEST_PROP(Keystreams, RAND_5_rekeys_after_the_limit_and_equals_the_definition_under_each_key,
               ()) {
     std::vector<std::uint8_t> three_keys;
     for (const std::uint8_t first : std::array<std::uint8_t, 3>{10, 60, 110}) {
@@ -184,7 +184,7 @@ RC_GTEST_PROP(KeyStreams, RAND_5_rekeys_after_the_limit_and_equals_the_definitio
     const auto counts =
         *rc::gen::container<std::vector<std::size_t>>(rc::gen::inRange<std::size_t>(1, 90));
     const std::size_t planes = drawn_planes();
-    KeyStream keys = stream_under(three_keys, limit);
+    Keystream keys = stream_under(three_keys, limit);
     std::size_t current = 0;
     std::uint64_t blocks = 0;
     for (std::uint64_t index = 0; index < counts.size(); ++index) {
@@ -204,24 +204,24 @@ RC_GTEST_PROP(KeyStreams, RAND_5_rekeys_after_the_limit_and_equals_the_definitio
     }
 }
 
-TEST(KeyStreams, RAND_5_a_key_serves_2_to_32_blocks_unless_a_test_says_otherwise) {
+TEST(Keystreams, RAND_5_a_key_serves_2_to_32_blocks_unless_a_test_says_otherwise) {
     constexpr std::uint64_t limit = std::uint64_t{1} << 32;
-    EXPECT_EQ(KeyStream::Options{}.blocks_per_key, limit);
+    EXPECT_EQ(Keystream::Options{}.blocks_per_key, limit);
     EXPECT_EQ(SessionOptions{}.keys.blocks_per_key, limit);
 }
 
-TEST(KeyStreams, RAND_5_the_key_after_the_last_given_one_is_the_operating_systems) {
+TEST(Keystreams, RAND_5_the_key_after_the_last_given_one_is_the_operating_systems) {
     const auto key = counting_key();
-    KeyStream keys = stream_under(key, 1);
+    Keystream keys = stream_under(key, 1);
     const auto under_given_key = draw(keys, Purpose::mask, 0, 8);
     const auto fresh = draw(keys, Purpose::mask, 0, 8);
     EXPECT_NE(fresh, under_given_key);
     EXPECT_NE(draw(keys, Purpose::mask, 0, 8), fresh);
 }
 
-TEST(KeyStreams, RAND_6_a_forked_child_cannot_draw_and_the_parent_can) {
+TEST(Keystreams, RAND_6_a_forked_child_cannot_draw_and_the_parent_can) {
     const auto key = counting_key();
-    KeyStream keys = stream_under(key);
+    Keystream keys = stream_under(key);
     const auto before = draw(keys, Purpose::mask, 4, 10);
     EXPECT_TRUE(holds_in_a_fork([&] {
         return keys.forked() && throws_internal_error([&] { draw(keys, Purpose::mask, 5, 10); });
@@ -230,34 +230,34 @@ TEST(KeyStreams, RAND_6_a_forked_child_cannot_draw_and_the_parent_can) {
     EXPECT_EQ(draw(keys, Purpose::mask, 4, 10), before);
 }
 
-TEST(KeyStreams, RAND_6_a_forked_child_of_a_forked_child_cannot_draw_either) {
-    KeyStream keys;
+TEST(Keystreams, RAND_6_a_forked_child_of_a_forked_child_cannot_draw_either) {
+    Keystream keys;
     EXPECT_TRUE(holds_in_a_fork([&] {
         return holds_in_a_fork(
             [&] { return throws_internal_error([&] { draw(keys, Purpose::mask, 0, 1); }); });
     }));
 }
 
-TEST(KeyStreams, RAND_6_a_forked_child_gets_no_mask_that_was_ready_before) {
+TEST(Keystreams, RAND_6_a_forked_child_gets_no_mask_that_was_ready_before) {
     const Model model({{6, 5}}, Fill::random, 1);
-    KeyStream keys;
-    CancellationPool pool(model.weights(), paper_planes, keys, {.depth = 8, .batch = 4});
-    pool.wait_until_ready(8);
+    Keystream keys;
+    CancellationStock stock(model.weights(), paper_planes, keys, {.depth = 8, .batch = 4});
+    stock.wait_until_ready(8);
     EXPECT_TRUE(holds_in_a_fork([&] {
         std::vector<Mask> masks;
-        const bool refused = throws_internal_error([&] { pool.take(0, 1, masks); });
-        pool.destroy();
+        const bool refused = throws_internal_error([&] { stock.take(0, 1, masks); });
+        stock.destroy();
         return refused && masks.empty();
     }));
     std::vector<Mask> masks;
-    pool.take(0, 8, masks);
+    stock.take(0, 8, masks);
     EXPECT_EQ(masks.size(), 8U);
 }
 
-TEST(KeyStreams, RAND_6_a_forked_child_neither_sends_nor_ends_the_session) {
+TEST(Keystreams, RAND_6_a_forked_child_neither_sends_nor_ends_the_session) {
     const Model model({{6, 5}}, Fill::random, 1);
     Random random(2);
-    Connection connection(model, pool_of(8));
+    Connection connection(model, stock_of(8));
     const Columns columns = random_columns(model.matrices[0], 1, Fill::random, random);
     EXPECT_TRUE(holds_in_a_fork([&] {
         const std::size_t sent = connection.transport.sent.size();
@@ -271,10 +271,10 @@ TEST(KeyStreams, RAND_6_a_forked_child_neither_sends_nor_ends_the_session) {
               exact_products(model.matrices[0], columns));
 }
 
-TEST(KeyStreams, RAND_6_a_forked_child_does_not_abort_the_message_of_its_parent) {
+TEST(Keystreams, RAND_6_a_forked_child_does_not_abort_the_message_of_its_parent) {
     const Model model({{6, 5}}, Fill::random, 1);
     Random random(2);
-    Connection connection(model, pool_of(8));
+    Connection connection(model, stock_of(8));
     const Columns columns = random_columns(model.matrices[0], 1, Fill::random, random);
     connection.charlie.send(0, columns.view());
     Products products(6);

@@ -19,7 +19,7 @@ void expect_reply_refused(const RecordingTransport::Corrupt& corrupt, bool abort
     const int before = secrets_alive;
     freed_unwiped = 0;
     int answers = 0;
-    Connection connection(model, small_pool(), [&](Bytes answer) {
+    Connection connection(model, small_stock(), [&](Bytes answer) {
         return ++answers == 3 ? corrupt(std::move(answer)) : answer;
     });
     const Columns columns = some_columns(model, 2);
@@ -62,7 +62,7 @@ TEST(Replies, SESS_3_a_replayed_reply_is_refused_even_under_the_right_sequence) 
     for (const bool patched : {false, true}) {
         const Model model({{5, 4}}, Fill::random, 1);
         int answers = 0;
-        Connection connection(model, small_pool(), [&](Bytes answer) {
+        Connection connection(model, small_stock(), [&](Bytes answer) {
             if (++answers == 2) first = answer;
             return answers == 3 ? replay(patched)(answer) : answer;
         });
@@ -80,12 +80,12 @@ TEST(Replies, SESS_5_replies_swapped_between_sessions_are_refused) {
     const Model model({{5, 4}}, Fill::random, 1);
     const Columns columns = some_columns(model);
     Bytes stolen;
-    Connection one(model, small_pool(), [&](Bytes answer) {
+    Connection one(model, small_stock(), [&](Bytes answer) {
         if (answer.size() > 5) stolen = answer;
         return answer;
     });
     round(one.charlie, 0, columns, 5);
-    Connection other(model, small_pool(),
+    Connection other(model, small_stock(),
                      [&](Bytes answer) { return answer.size() > 5 ? stolen : answer; });
     EXPECT_THROW(round(other.charlie, 0, columns, 5), IntegrityError);
 }
@@ -146,7 +146,7 @@ TEST(Replies, WIRE_8_a_byte_that_is_its_prime_is_refused_by_its_place) {
         }
     }
     const Model model({{5, 4}}, Fill::random, 1);
-    Connection connection(model, small_pool(), [](Bytes answer) {
+    Connection connection(model, small_stock(), [](Bytes answer) {
         if (answer.size() > 5) answer[place(1, 2, 3)] = std::byte{239};
         return answer;
     });
@@ -189,7 +189,7 @@ TEST(Replies, WIRE_8_truncated_and_lengthened_replies_are_refused) {
 TEST(Replies, WIRE_9_a_long_reply_is_refused_by_its_length_field_alone) {
     const Model model({{5, 4}}, Fill::random, 1);
     for (const std::uint32_t length : {17U + 5 * 4 + 1, (1U << 26) + 64, 0xffffffffU}) {
-        Connection connection(model, small_pool(), [&](Bytes answer) {
+        Connection connection(model, small_stock(), [&](Bytes answer) {
             if (answer.size() > 5) {
                 answer.resize(1000);
                 std::memcpy(answer.data(), &length, 4);
@@ -227,7 +227,7 @@ TEST(Replies, WIRE_8_INTEG_3_every_single_byte_change_ends_the_session) {
     int rejected = 0;
     for (std::size_t at = 0; at < size; ++at) {
         for (unsigned change = 1; change < 256; ++change) {
-            Connection connection(model, small_pool(), [&](Bytes answer) {
+            Connection connection(model, small_stock(), [&](Bytes answer) {
                 if (answer.size() == size) answer[at] ^= static_cast<std::byte>(change);
                 return answer;
             });

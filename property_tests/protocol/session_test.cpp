@@ -101,7 +101,7 @@ RC_GTEST_PROP(Sessions, SESS_1_SESS_3_MASK_5_equal_the_reference_in_both_roles, 
 
     ReferenceDavid transport(model);
     {
-        SessionOptions options = small_pool();
+        SessionOptions options = small_stock();
         options.keys.given_keys = key;
         Charlie charlie(model, transport, options);
         for (std::size_t i = 0; i < schedule.size(); ++i) {
@@ -233,7 +233,7 @@ TEST(Threads, SESS_6_sessions_at_once_share_the_weights) {
         });
         threads.emplace_back([&model, &good, session, end = ends[1]] {
             SocketTransport transport(end);
-            Charlie charlie(model, transport, pool_of(12));
+            Charlie charlie(model, transport, stock_of(12));
             Random random(static_cast<std::uint64_t>(session));
             for (int i = 0; i < 150; ++i) {
                 const GroupId group = static_cast<std::uint32_t>(i % 2);

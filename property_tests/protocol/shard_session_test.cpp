@@ -78,7 +78,7 @@ TEST(ShardSession, MODEL_22_every_david_has_a_session_of_his_own) {
         Davids davids(model, firsts);
         {
             CharlieSession charlie(model.weights(), *model.check, model.david.set, davids.peers,
-                                   small_pool());
+                                   small_stock());
             EXPECT_TRUE(gives_exact_products(charlie, model, 2));
             EXPECT_TRUE(gives_exact_products(charlie, model, 1));
             EXPECT_EQ(charlie.statistics().rounds, 8U);
@@ -102,7 +102,7 @@ TEST(ShardSession, MODEL_22_INTEG_7_a_wrong_reply_is_its_senders_alone) {
     const Model model(four_groups, Fill::random, 2);
     const Columns first = some_columns(model, 1, 0), second = some_columns(model, 1, 2);
     WrongPeers wrong;
-    SessionOptions options = small_pool();
+    SessionOptions options = small_stock();
     options.wrong_peers = &wrong;
     Davids davids(model, {0, 2}, 1);
     CharlieSession charlie(model.weights(), *model.check, model.david.set, davids.peers, options);
@@ -132,7 +132,7 @@ TEST(ShardSession, MODEL_22_SESS_2_davids_in_another_order_are_found) {
                                          {*davids.links[0], davids.peers[1].digest, 2}};
     try {
         const CharlieSession charlie(model.weights(), *model.check, model.david.set, swapped,
-                                     small_pool());
+                                     small_stock());
         FAIL() << "they were accepted";
     } catch (const Refused& error) {
         EXPECT_EQ(error.reason(), Refusal::digest);
@@ -151,7 +151,7 @@ TEST(ShardSession, MODEL_22_shards_that_leave_no_group_out_are_required) {
             peers.push_back({*davids.links[i], davids.peers[i].digest, firsts[i]});
         }
         EXPECT_THROW(
-            CharlieSession(model.weights(), *model.check, model.david.set, peers, small_pool()),
+            CharlieSession(model.weights(), *model.check, model.david.set, peers, small_stock()),
             InternalError);
     }
 }

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "optimized/masks/key_stream.hpp"
+#include "optimized/masks/keystream.hpp"
 #include "property_tests/protocol/session_fixture.hpp"
 #include "property_tests/protocol/uniformity.hpp"
 
@@ -37,7 +37,7 @@ TEST(Masks, MASK_5_SESS_5_no_mask_is_ever_sent_twice) {
     for (int session = 0; session < 60; ++session) {
         const int ending = session % 4;
         const int last = uniform(random, 0, 8);
-        protocol::SessionOptions options = pool_of(session % 3 == 0 ? 0 : 6);
+        protocol::SessionOptions options = stock_of(session % 3 == 0 ? 0 : 6);
         options.keys.blocks_per_key = session % 2 == 0 ? 7 : std::uint64_t{1} << 32;
         int answers = -1;  // READY is not counted
         Connection connection(model, options, [&](Bytes answer) {
@@ -146,7 +146,7 @@ TEST(View, THREAT_1_is_uniform_and_independent_of_the_activations) {
 }
 
 TEST(View, THREAT_1_MASK_5_the_test_kills_mutants_of_masking) {
-    masks::KeyStream keys;
+    masks::Keystream keys;
     View masks(view_columns, Residues(paper_planes * view_width));
     for (std::size_t c = 0; c < view_columns; ++c) {
         keys.draw(masks::Purpose::mask, c, paper_planes, masks[c]);
@@ -175,7 +175,7 @@ TEST(View, THREAT_3_messages_of_errors_contain_no_residue) {
     for (int damage = 0; damage < 3; ++damage) {
         std::set<std::string> texts;
         for (int attempt = 0; attempt < 20; ++attempt) {  // under as many keys
-            Connection connection(model, small_pool(), [&](Bytes answer) {
+            Connection connection(model, small_stock(), [&](Bytes answer) {
                 if (answer.size() > 5) {
                     if (damage == 0) {
                         answer[25] = answer[25] == std::byte{0} ? std::byte{1} : std::byte{0};

@@ -118,7 +118,7 @@ struct Sessions {
     const Model model{{{9, 4}}, Fill::random, 1};
     const Columns columns = some_columns(model);
     WrongPeers peers;
-    SessionOptions options = small_pool();
+    SessionOptions options = small_stock();
 };
 
 TEST(WrongDavid, INTEG_7_a_wrong_reply_ends_the_session_with_an_error_that_names_him) {

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "property_tests/generators/synthetic_model.hpp"
-#include "property_tests/generators/temporary_directory.hpp"
+#include "property_tests/generators/temporary_folder.hpp"
 #include "slip/slip.hpp"
 
 namespace slip::testing {
@@ -30,7 +30,7 @@ public:
     LanguageModel in_process() const { return open_charlie_in_process<LanguageModel>(artifact); }
 
 private:
-    TemporaryDirectory folder_;
+    TemporaryFolder folder_;
 
 public:
     const std::filesystem::path artifact = folder_ / "artifact";

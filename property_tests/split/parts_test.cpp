@@ -56,7 +56,7 @@ RC_GTEST_PROP(Parts, DECO_11_every_group_is_in_one_part, ()) {
 /// A split in parts, and one that went on alone from the same state, whose secrets are the same.
 class PartedSplit {
 public:
-    explicit PartedSplit(std::size_t parts) : parts_(parts) { model_.write(directory_ / "model"); }
+    explicit PartedSplit(std::size_t parts) : parts_(parts) { model_.write(folder_ / "model"); }
 
     /// Begins with `part` of OUT "out", and leaves what that has drawn to OUT "alone" too.
     void begin(std::size_t part) {
@@ -70,15 +70,15 @@ public:
         return split(name, part, {});
     }
     fs::path partial(const std::string& name) const {
-        return directory_ / ("." + name + ".slip-partial");
+        return folder_ / ("." + name + ".slip-partial");
     }
     /// Every file of both artifacts.
     void expect_same_bytes() const {
         std::size_t files = 0;
-        for (const auto& entry : fs::recursive_directory_iterator(directory_ / "alone")) {
+        for (const auto& entry : fs::recursive_directory_iterator(folder_ / "alone")) {
             if (!entry.is_regular_file()) continue;
-            const fs::path name = fs::relative(entry.path(), directory_ / "alone");
-            EXPECT_EQ(read_file(directory_ / "out" / name), read_file(entry.path())) << name;
+            const fs::path name = fs::relative(entry.path(), folder_ / "alone");
+            EXPECT_EQ(read_file(folder_ / "out" / name), read_file(entry.path())) << name;
             ++files;
         }
         EXPECT_GE(files, 6u);
@@ -87,15 +87,15 @@ public:
 private:
     std::vector<std::string> split(const std::string& name, std::optional<SplitPart> part,
                                    std::function<void(const slip::SplitProgress&)> progress) {
-        const importing::Checkpoint checkpoint(directory_ / "model");
-        SplitOptions options{small_plan, directory_ / name, std::move(progress), Strategy::random};
+        const importing::Checkpoint checkpoint(folder_ / "model");
+        SplitOptions options{small_plan, folder_ / name, std::move(progress), Strategy::random};
         options.part = part;
         return splitting::split_checkpoint(checkpoint, model_.groups, options);
     }
 
     const std::size_t parts_;
     const Model model_;
-    const TemporaryDirectory directory_;
+    const TemporaryFolder folder_;
 };
 
 TEST(Parts, DECO_11_parts_in_any_order_make_the_bytes_of_one_split) {

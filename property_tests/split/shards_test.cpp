@@ -113,14 +113,14 @@ TEST(Shards, MODEL_22_more_shards_than_blocks_are_refused) {
 class Sharded {
 public:
     Sharded() {
-        model_.write(split_.directory() / "shards_of");
-        const importing::Checkpoint checkpoint(split_.directory() / "shards_of");
+        model_.write(split_.folder() / "shards_of");
+        const importing::Checkpoint checkpoint(split_.folder() / "shards_of");
         SplitOptions options{small_plan, out()};
         options.set = "paper";
         options.shards = 2;
         splitting::split_checkpoint(checkpoint, model_.groups, options);
     }
-    std::filesystem::path out() const { return split_.directory() / "sharded"; }
+    std::filesystem::path out() const { return split_.folder() / "sharded"; }
     std::vector<std::filesystem::path> davids() const {
         return {out() / "david-0", out() / "david-1"};
     }
@@ -162,11 +162,11 @@ TEST(Shards, MODEL_22_shards_hold_what_the_whole_half_does) {
 /// A split that was killed in its second shard goes on there.
 TEST(Shards, MODEL_22_DECO_11_a_killed_split_goes_on_in_its_shard) {
     const Model model;
-    const TemporaryDirectory directory;
-    const auto partial = directory / ".out.slip-partial", left = directory / "left";
-    model.write(directory / "model");
-    const importing::Checkpoint checkpoint(directory / "model");
-    SplitOptions options{small_plan, directory / "out"};
+    const TemporaryFolder folder;
+    const auto partial = folder / ".out.slip-partial", left = folder / "left";
+    model.write(folder / "model");
+    const importing::Checkpoint checkpoint(folder / "model");
+    SplitOptions options{small_plan, folder / "out"};
     options.set = "paper";
     options.shards = 3;
     options.progress = [&](const SplitProgress& now) {
@@ -181,9 +181,9 @@ TEST(Shards, MODEL_22_DECO_11_a_killed_split_goes_on_in_its_shard) {
     options.progress = [&](const SplitProgress& now) { skipped = now.skipped; };
     splitting::split_checkpoint(checkpoint, model.groups, options);
     EXPECT_GT(skipped, 0U);
-    const DavidArtifact shards(std::vector{directory / "out/david-0", directory / "out/david-1",
-                                           directory / "out/david-2"});
-    EXPECT_NO_THROW(require_same_split(CharlieArtifact(directory / "out"), shards));
+    const DavidArtifact shards(
+        std::vector{folder / "out/david-0", folder / "out/david-1", folder / "out/david-2"});
+    EXPECT_NO_THROW(require_same_split(CharlieArtifact(folder / "out"), shards));
 }
 
 TEST(Shards, MODEL_22_shards_of_another_order_or_split_are_refused) {

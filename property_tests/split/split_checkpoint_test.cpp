@@ -37,7 +37,7 @@ TEST(Split, MODEL_7_round_trip_of_every_integer) {
         EXPECT_NO_THROW(require_same_split(charlie, david));
         EXPECT_EQ(charlie.plan(), small_plan);
         EXPECT_EQ(charlie.config().vocab_size, 16u);
-        EXPECT_EQ(read_file(charlie.directory() / "tokenizer.model"), "pieces");
+        EXPECT_EQ(read_file(charlie.folder() / "tokenizer.model"), "pieces");
         std::vector<std::string> notes;
         const auto ranks = ranks_of(small_plan, model.groups, slip::Strategy::lsc, notes);
 
@@ -153,7 +153,7 @@ TEST(Split, MODEL_7_davids_folder_tells_nothing_of_charlies) {
 
     // Another plan changes weights and digest, and not one byte more.
     split.split({}, "other");
-    json other = json::parse(read_file(split.directory() / "other/david/manifest.json"));
+    json other = json::parse(read_file(split.folder() / "other/david/manifest.json"));
     EXPECT_NE(other["sha256"], manifest["sha256"]);
     other["sha256"] = manifest["sha256"];
     EXPECT_EQ(other, manifest);
@@ -162,8 +162,7 @@ TEST(Split, MODEL_7_davids_folder_tells_nothing_of_charlies) {
         std::memcpy(&length, file.data(), sizeof length);
         return file.substr(0, 8 + length);
     };
-    EXPECT_EQ(header(weights),
-              header(read_file(split.directory() / "other/david/david.safetensors")));
+    EXPECT_EQ(header(weights), header(read_file(split.folder() / "other/david/david.safetensors")));
 }
 
 /// INTEG-2 by its definition, one term after the other.
@@ -202,22 +201,22 @@ TEST(Split, INTEG_1_every_split_draws_its_own_seed) {
     SplitModel split;
     split.split(small_plan, "again");
     const CharlieArtifact one(split.out());
-    const CharlieArtifact other(split.directory() / "again");
+    const CharlieArtifact other(split.folder() / "again");
     const auto seed = one.check_secret().seed;
     const auto another = other.check_secret().seed;
     EXPECT_FALSE(std::equal(seed.begin(), seed.end(), another.begin()));
 }
 
 TEST(Split, PARAM_1_an_unknown_set_is_refused_with_the_known_ones) {
-    const TemporaryDirectory directory;
+    const TemporaryFolder folder;
     const Model model;
-    model.write(directory / "model");
-    const Checkpoint checkpoint(directory / "model");
-    SplitOptions options{small_plan, directory / "out"};
+    model.write(folder / "model");
+    const Checkpoint checkpoint(folder / "model");
+    SplitOptions options{small_plan, folder / "out"};
     options.set = "P31";
     expect_refused([&] { splitting::split_checkpoint(checkpoint, model.groups, options); },
                    "set 'P31': expected one of paper");
-    EXPECT_EQ(names_in(directory.path()), std::set<std::string>{"model"});
+    EXPECT_EQ(names_in(folder.path()), std::set<std::string>{"model"});
 }
 
 /// But for the secret of the check, which is drawn, and the digest of its file.
@@ -226,16 +225,16 @@ TEST(Split, is_deterministic) {
     split.split(small_plan, "again");
     for (const char* name : {"charlie/plan.json", "charlie/charlie.safetensors",
                              "david/manifest.json", "david/david.safetensors"}) {
-        EXPECT_EQ(read_file(split.out() / name), read_file(split.directory() / "again" / name))
+        EXPECT_EQ(read_file(split.out() / name), read_file(split.folder() / "again" / name))
             << name;
     }
 }
 
 TEST(Split, DECO_2_notes_and_progress) {
-    const TemporaryDirectory directory;
+    const TemporaryFolder folder;
     const Model model;
-    model.write(directory / "model");
-    const Checkpoint checkpoint(directory / "model");
+    model.write(folder / "model");
+    const Checkpoint checkpoint(folder / "model");
     std::vector<std::string> seen;
     const auto progress = [&](const slip::SplitProgress& now) {
         EXPECT_EQ(now.finished, seen.size());
@@ -245,14 +244,14 @@ TEST(Split, DECO_2_notes_and_progress) {
         seen.push_back(now.name);
     };
     const auto notes = splitting::split_checkpoint(
-        checkpoint, model.groups, {{{0, "k_proj", 100}}, directory / "out", progress});
+        checkpoint, model.groups, {{{0, "k_proj", 100}}, folder / "out", progress});
     EXPECT_EQ(seen.size(), 10u);
     EXPECT_EQ(seen.back(), "model.embed_tokens");
     ASSERT_EQ(notes.size(), 2u);
     EXPECT_NE(notes[0].find("cut to 3"), std::string::npos);
     EXPECT_NE(notes[1].find("David holds the quantised embedding"), std::string::npos);
     // The plan is kept as it was given; the ranks are what came of it.
-    const CharlieArtifact charlie(directory / "out");
+    const CharlieArtifact charlie(folder / "out");
     EXPECT_EQ(charlie.plan(), (slip::Plan{{0, "k_proj", 100}}));
     EXPECT_EQ(charlie.groups()[0].members[1].rank, 3u);
 }
@@ -261,15 +260,15 @@ TEST(Split, DECO_2_notes_and_progress) {
 
 /// Splitting `model` fails for this reason and leaves the folder as it was.
 void expect_nothing_left(const Model& model, const slip::Plan& plan, const std::string& because) {
-    const TemporaryDirectory directory;
-    model.write(directory / "model");
-    const Checkpoint checkpoint(directory / "model");
+    const TemporaryFolder folder;
+    model.write(folder / "model");
+    const Checkpoint checkpoint(folder / "model");
     expect_refused(
         [&] {
-            splitting::split_checkpoint(checkpoint, model.groups, {plan, directory / "out", {}});
+            splitting::split_checkpoint(checkpoint, model.groups, {plan, folder / "out", {}});
         },
         because);
-    EXPECT_EQ(names_in(directory.path()), std::set<std::string>{"model"});
+    EXPECT_EQ(names_in(folder.path()), std::set<std::string>{"model"});
 }
 
 TEST(Split, DECO_5_a_matrix_that_is_not_finite_leaves_nothing) {
@@ -319,17 +318,17 @@ TEST(Split, an_existing_target_is_kept) {
 }
 
 TEST(Split, a_split_that_throws_leaves_nothing) {
-    const TemporaryDirectory directory;
+    const TemporaryFolder folder;
     const Model model;
-    model.write(directory / "model");
-    const Checkpoint checkpoint(directory / "model");
+    model.write(folder / "model");
+    const Checkpoint checkpoint(folder / "model");
     const auto interrupt = [](const slip::SplitProgress& now) {
         if (now.finished == 5) throw std::runtime_error("interrupted");
     };
     EXPECT_THROW(splitting::split_checkpoint(checkpoint, model.groups,
-                                             {small_plan, directory / "out", interrupt}),
+                                             {small_plan, folder / "out", interrupt}),
                  std::runtime_error);
-    EXPECT_EQ(names_in(directory.path()), std::set<std::string>{"model"});
+    EXPECT_EQ(names_in(folder.path()), std::set<std::string>{"model"});
 }
 
 // --- a split that was killed
@@ -339,15 +338,15 @@ class KilledSplit {
 public:
     explicit KilledSplit(std::size_t matrices, Strategy strategy = Strategy::lsc)
         : strategy_(strategy) {
-        model_.write(directory_ / "model");
+        model_.write(folder_ / "model");
         split("whole", [&](const slip::SplitProgress& now) {
             if (now.finished != matrices) return;
-            fs::copy(directory_ / ".whole.slip-partial", partial(), fs::copy_options::recursive);
+            fs::copy(folder_ / ".whole.slip-partial", partial(), fs::copy_options::recursive);
         });
         fs::permissions(partial(), fs::perms::owner_all);
     }
     std::vector<std::string> go_on() { return split("out", {}); }
-    fs::path partial() const { return directory_ / ".out.slip-partial"; }
+    fs::path partial() const { return folder_ / ".out.slip-partial"; }
 
     /// Changes one byte of a file of the partial folder.
     void damage(const std::string& name, std::size_t position) const {
@@ -370,7 +369,7 @@ public:
         for (const char* name :
              {"charlie/plan.json", "charlie/charlie.safetensors", "charlie/check.safetensors",
               "charlie/SHA256SUMS", "david/manifest.json", "david/david.safetensors"}) {
-            EXPECT_EQ(read_file(directory_ / "out" / name), read_file(directory_ / "whole" / name))
+            EXPECT_EQ(read_file(folder_ / "out" / name), read_file(folder_ / "whole" / name))
                 << name;
         }
     }
@@ -378,15 +377,15 @@ public:
 private:
     std::vector<std::string> split(const std::string& name,
                                    std::function<void(const slip::SplitProgress&)> progress) {
-        const Checkpoint checkpoint(directory_ / "model");
+        const Checkpoint checkpoint(folder_ / "model");
         return splitting::split_checkpoint(
             checkpoint, model_.groups,
-            {small_plan, directory_ / name, std::move(progress), strategy_});
+            {small_plan, folder_ / name, std::move(progress), strategy_});
     }
 
     const Strategy strategy_;
     const Model model_;
-    TemporaryDirectory directory_;
+    TemporaryFolder folder_;
 };
 
 TEST(KilledSplit, DECO_11_what_is_whole_is_kept) {
@@ -436,14 +435,14 @@ TEST(KilledSplit, DECO_11_a_changed_seed_is_refused) {
 
 /// A split that was killed after five matrices goes on under the same options only.
 TEST(Split, DECO_11_another_seed_strategy_or_plan_does_not_go_on_with_an_unfinished_split) {
-    const TemporaryDirectory directory;
-    const auto partial = directory / ".out.slip-partial";
-    const auto left = directory / "left";
-    Model().write(directory / "model");
-    const Checkpoint checkpoint(directory / "model");
+    const TemporaryFolder folder;
+    const auto partial = folder / ".out.slip-partial";
+    const auto left = folder / "left";
+    Model().write(folder / "model");
+    const Checkpoint checkpoint(folder / "model");
     slip::SplitOptions options;
     options.plan = small_plan;
-    options.out = directory / "out";
+    options.out = folder / "out";
     options.strategy = slip::Strategy::random;
     options.seed.emplace().fill(1);
     options.progress = [&](const slip::SplitProgress& now) {
@@ -484,13 +483,13 @@ TEST(Split, DECO_2_ENC_5_a_real_model_at_low_and_at_full_rank) {
     const Checkpoint checkpoint(stories);
     const auto groups = graph::groups_of(checkpoint.config());
     for (const std::size_t rank : {std::size_t{4}, std::size_t{1000}}) {
-        const TemporaryDirectory directory;
+        const TemporaryFolder folder;
         const slip::Plan plan = artifact::uniform_plan(groups, rank, std::nullopt);
         const auto notes =
-            splitting::split_checkpoint(checkpoint, groups, {plan, directory / "out", {}});
+            splitting::split_checkpoint(checkpoint, groups, {plan, folder / "out", {}});
         EXPECT_EQ(notes.size(), rank == 4 ? 1u : 1u + 5 * 7);
-        const CharlieArtifact charlie(directory / "out");
-        const DavidArtifact david(directory / "out/david");
+        const CharlieArtifact charlie(folder / "out");
+        const DavidArtifact david(folder / "out/david");
         EXPECT_NO_THROW(require_same_split(charlie, david));
         EXPECT_EQ(charlie.groups().size(), 21u);
     }

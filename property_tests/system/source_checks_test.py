@@ -33,9 +33,22 @@ class Words(CheckCase):
     def test_what_is_code_or_quoted_or_part_of_a_word(self):
         self.write("docs/tour.md", "# Tour\n\n`pad`, \"the pad\", [masks](pad.md), padding, pad-lock.\n\n"
                    "```\npad\n```\n")
-        self.write("optimized/base/a.hpp", 'int pad(int directory);  // "a pad"\n'
+        self.write("optimized/base/a.hpp", 'int mask(int folder);  // "a pad"\n'
                    'const char* text = "// a pad", *raw = R"(/* a pad */)";\n')
-        self.write("tools/a.py", "pad = '# a pad'  # `pad`\n")
+        self.write("tools/a.py", "mask = '# a pad'  # `pad`\n")
+        self.assertEqual(words.check(self.root), [])
+
+    def test_another_word_within_a_name(self):
+        for name, text, found in [
+                ("optimized/base/a.hpp", "#pragma once\n\nclass PadStock;\n", "PadStock: 'pad'"),
+                ("optimized/base/a.cpp", "\n\nint blinding_factor_of();\n",
+                 "blinding_factor_of: 'blinding factor'"),
+                ("tools/a.py", "def add():\n    pass\nlast_pads = 0\n", "last_pads: 'pad'")]:
+            self.write(name, text)
+            self.assertEqual(words.check(self.root),
+                             [f"{name}:3: {found}: expected 'mask' (spec/conventions.md)"])
+            (self.root / name).unlink()
+        self.write("optimized/base/a.hpp", "#pragma once\nint padding(), paddle, notepad;\n")
         self.assertEqual(words.check(self.root), [])
 
     def test_other_works_have_their_own_words(self):

@@ -1,6 +1,6 @@
 """One word for one thing. The table of words in spec/conventions.md says what each stands for and which
 others are not used for it; those are refused in chapters, documents and comments, but not in `code` and
-"quotations"."""
+"quotations", and within names of code, where the table does not say "in names"."""
 
 import ast
 import io
@@ -14,8 +14,16 @@ HEADING = "## Words"
 ROW = re.compile(r"^\| ([^|]+) \| [^|]+ \| ([^|]+) \|$")
 # Other works and earlier versions are told of in their own words.
 EXEMPT = {"spec/related-work.md", "spec/errata.md", "CHANGELOG.md"}
-COMMENTED = tree.SOURCES + (".py", ".v")
+NAMED = tree.SOURCES + (".py",)
+COMMENTED = (*NAMED, ".v")
 FENCE = re.compile(r"^```.*?^```|<!--.*?-->", re.MULTILINE | re.DOTALL)
+NAME = re.compile(r"[A-Za-z_]\w*")
+# Names that libraries and languages have given.
+GIVEN = set("""
+    TemporaryDirectory ThreadPoolExecutor SSLCertVerificationError
+    create_directories create_directory directory_iterator executor_type executor_work_guard get_executor
+    is_directory recursive_directory_iterator temp_directory_path O_DIRECTORY
+    """.split())
 QUOTED = re.compile(r'`[^`\n]*`|"[^"]{0,200}"|\]\([^)]*\)|<[^>\n]*>|https?://\S+')
 # A comment, in group 1, or a string, in which nothing is one.
 CPP = re.compile(r'(//[^\n]*|/\*.*?\*/)|R"(\w*)\(.*?\)\2"|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'',
@@ -77,6 +85,20 @@ def python_comments(source):
     return "\n".join(lines)
 
 
+def names(source, suffix):
+    """[(line, name)] of the names in a file of code, but for its comments and strings."""
+    if suffix == ".py":
+        tokens = tokenize.generate_tokens(io.StringIO(source).readline)
+        return [(token.start[0], token.string) for token in tokens if token.type == tokenize.NAME]
+    code = CPP.sub(lambda match: blank(match[0]), source)
+    return [(number, name) for number, line in enumerate(code.split("\n"), 1) for name in NAME.findall(line)]
+
+
+def words_of(name):
+    """'MaskSupply' and 'mask_supply' as 'mask supply'."""
+    return " ".join(re.findall(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+", name)).lower()
+
+
 def prose(source, suffix):
     """What a file says to its readers, in its lines, without what it quotes."""
     if suffix == ".md":
@@ -86,6 +108,13 @@ def prose(source, suffix):
     else:
         text = comments(COQ if suffix == ".v" else CPP, source)
     return QUOTED.sub(lambda match: blank(match[0]), text)
+
+
+def pattern_of_names(rows, instead):
+    """Matches, in the words of a name, those that are used for nothing in names either."""
+    allowed = set(re.findall(r"`(\w+)` in names", rows))
+    others = "|".join(re.escape(other) for other in instead if other not in allowed and "-" not in other)
+    return re.compile(rf"\b({others})s?\b")
 
 
 def check(root):
@@ -98,6 +127,7 @@ def check(root):
     # A word of several parts may be broken over two lines, with what begins a comment between them.
     others = "|".join(re.escape(other).replace(r"\ ", r"[\s/*#]+") for other in instead)
     pattern = re.compile(rf"(?<![\w-])({others})s?(?![\w-])", re.IGNORECASE)
+    in_names = pattern_of_names(rows, instead)
     for path in tree.files(root, (*COMMENTED, ".md")):
         name = path.relative_to(root).as_posix()
         if name in EXEMPT:
@@ -105,6 +135,12 @@ def check(root):
         source = path.read_text()
         if path == table:
             source = source.replace(rows, blank(rows))
+        if path.suffix in NAMED:
+            for line, given in names(source, path.suffix):
+                match = given not in GIVEN and in_names.search(words_of(given))
+                if match:
+                    problems.append(f"{name}:{line}: {given}: '{match[1]}': expected "
+                                    f"'{instead[match[1]]}' ({TABLE})")
         if not pattern.search(source):  # soon said of most files
             continue
         text = prose(source, path.suffix)

@@ -151,7 +151,7 @@ ordered_json measure(const Options& options) {
             points.push_back(experiment.point(states, way, value));
         }
     }
-    const auto folder = checkpoint.directory().lexically_normal();
+    const auto folder = checkpoint.folder().lexically_normal();
     const double by_chance =
         static_cast<double>(head.weights.cols()) / static_cast<double>(head.weights.rows() - 1);
     return {{"experiment", "outputs"},

@@ -113,7 +113,7 @@ void run(const Options& options) {
     }
     const std::filesystem::path out = options.text("--out");
     if (std::filesystem::exists(out / "share.json")) std::filesystem::remove_all(out);
-    base::StagedDirectory folder(out);
+    base::StagedFolder folder(out);
     const std::filesystem::path split = split_of(options, model, folder.path() / "split", seed);
     const std::vector<safety::SharedMatrix> matrices =
         safety::write_share(model, split, folder.path(), made);

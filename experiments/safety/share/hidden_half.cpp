@@ -32,8 +32,8 @@ Rows rows_named(const std::string& name) {
     throw BadInput("--rows is davids or uniform, not '" + name + "'");
 }
 
-HiddenHalf::HiddenHalf(const std::filesystem::path& directory, const artifact::DavidArtifact& david)
-    : set_(david.set()), file_(directory / artifact::layout::david_weights) {
+HiddenHalf::HiddenHalf(const std::filesystem::path& folder, const artifact::DavidArtifact& david)
+    : set_(david.set()), file_(folder / artifact::layout::david_weights) {
     base::require(set_.hides_weights, "HiddenHalf: expected a hidden split");
 }
 

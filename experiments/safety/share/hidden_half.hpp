@@ -24,8 +24,8 @@ Rows rows_named(const std::string& name);
 /// A of each group as david.safetensors has it: planes x M x n, least magnitudes modulo each prime.
 class HiddenHalf {
 public:
-    /// `directory` is OUT/david, which is open as `david`, of the hidden split.
-    HiddenHalf(const std::filesystem::path& directory, const artifact::DavidArtifact& david);
+    /// `folder` is OUT/david, which is open as `david`, of the hidden split.
+    HiddenHalf(const std::filesystem::path& folder, const artifact::DavidArtifact& david);
 
     const base::parameters::ParameterSet& set() const { return set_; }
     std::span<const std::int8_t> planes(std::size_t group) const;

@@ -69,17 +69,17 @@ std::vector<float> transposed(const std::vector<float>& values, std::size_t m, s
 /// The matrices of David's half at the size of weights, whichever split it is of.
 class DavidsHalf {
 public:
-    DavidsHalf(const std::filesystem::path& directory, const artifact::CharlieArtifact& charlie,
+    DavidsHalf(const std::filesystem::path& folder, const artifact::CharlieArtifact& charlie,
                const ShareOptions& options)
-        : charlie_(charlie), david_(directory), weights_(david_.weights()), options_(options) {
+        : charlie_(charlie), david_(folder), weights_(david_.weights()), options_(options) {
         artifact::require_same_split(charlie_, david_);
         const bool is_hidden = charlie_.set().hides_weights;
-        if (is_hidden) hidden_.emplace(directory, david_);
+        if (is_hidden) hidden_.emplace(folder, david_);
         if (is_hidden && options_.rank == 0) {
-            throw BadInput(directory.string() + ": a hidden split: expected --rank, of attackers");
+            throw BadInput(folder.string() + ": a hidden split: expected --rank, of attackers");
         }
         if (!is_hidden && (options_.rows == Rows::uniform || options_.small_rows)) {
-            throw BadInput(directory.string() + ": --rows, --norms: expected a hidden split");
+            throw BadInput(folder.string() + ": --rows, --norms: expected a hidden split");
         }
     }
 
@@ -143,7 +143,7 @@ std::vector<SharedMatrix> read_matrices(const Checkpoint& checkpoint,
             const artifact::CharlieMember& member = group.members[i];
             const base::MemberShape& shape = member.shape;
             if (shape.m != shape.tensor_rows || group.width != 0) {
-                throw BadInput(charlie.directory().string() + ": " + shape.tensor +
+                throw BadInput(charlie.folder().string() + ": " + shape.tensor +
                                " was split in parts; expected a split with fused attention, and "
                                "at most 6144 columns of a hidden matrix");
             }
@@ -208,7 +208,7 @@ std::vector<float> dequantised(MatrixView<const std::int8_t> residual,
 }
 
 ModelLabel label_of(const Checkpoint& checkpoint) {
-    return {std::filesystem::canonical(checkpoint.directory()).filename(),
+    return {std::filesystem::canonical(checkpoint.folder()).filename(),
             tasks::name_of(checkpoint.config().family), tasks::parameters_of(checkpoint)};
 }
 
@@ -229,7 +229,7 @@ std::vector<SharedMatrix> write_share(const std::filesystem::path& model,
     const Checkpoint checkpoint(model);
     const artifact::CharlieArtifact charlie(artifact);
     DavidsHalf david(artifact / artifact::layout::david_folder, charlie, options);
-    const std::filesystem::path config = charlie.directory() / artifact::layout::config;
+    const std::filesystem::path config = charlie.folder() / artifact::layout::config;
     if (base::read_file(config) != checkpoint.config_text()) {
         throw BadInput(config.string() + ": the split is of another model than " + model.string());
     }

@@ -24,7 +24,7 @@ enum class Purpose : std::uint8_t {
 
 /// A keystream: AES-256-CTR under a key that the operating system drew for this object alone
 /// (RAND-4), that is never written anywhere and is wiped at the end. Not thread-safe.
-class KeyStream {
+class Keystream {
 public:
     struct Options {
         /// RAND-5: blocks drawn under one key before a fresh one replaces it.
@@ -33,11 +33,11 @@ public:
         /// asked for the next: the seed of a check (INTEG-1), and those of tests.
         std::span<const std::uint8_t> given_keys = {};
     };
-    KeyStream();
-    explicit KeyStream(const Options& options);
-    KeyStream(KeyStream&&) noexcept;
-    KeyStream& operator=(KeyStream&&) noexcept;
-    ~KeyStream();
+    Keystream();
+    explicit Keystream(const Options& options);
+    Keystream(Keystream&&) noexcept;
+    Keystream& operator=(Keystream&&) noexcept;
+    ~Keystream();
 
     /// Fills `column`, `planes` planes of as many residues each: plane p with the sampler's output
     /// modulo primes[p] (RAND-2) for stream (p, purpose, index), from its first block on. Throws

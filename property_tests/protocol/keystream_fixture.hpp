@@ -5,19 +5,19 @@
 #include <span>
 #include <vector>
 
-#include "optimized/masks/key_stream.hpp"
+#include "optimized/masks/keystream.hpp"
 #include "property_tests/generators/protocol_fixture.hpp"
 #include "reference/aes.hpp"
 
 namespace slip::fixture {
 
-inline masks::KeyStream stream_under(const std::vector<std::uint8_t>& keys,
+inline masks::Keystream stream_under(const std::vector<std::uint8_t>& keys,
                                      std::uint64_t blocks_per_key = std::uint64_t{1} << 32) {
-    return masks::KeyStream({.blocks_per_key = blocks_per_key, .given_keys = keys});
+    return masks::Keystream({.blocks_per_key = blocks_per_key, .given_keys = keys});
 }
 
 /// One column of `count` residues.
-inline Residues draw(masks::KeyStream& keys, masks::Purpose purpose, std::uint64_t index,
+inline Residues draw(masks::Keystream& keys, masks::Purpose purpose, std::uint64_t index,
                      std::size_t count, std::size_t planes = paper_planes) {
     Residues residues(planes * count);
     keys.draw(purpose, index, planes, residues);

@@ -12,23 +12,23 @@
 namespace slip::testing {
 
 /// A new, empty folder; the destructor removes it with its contents.
-class TemporaryDirectory {
+class TemporaryFolder {
 public:
     /// In memory where the system has /dev/shm: the product flushes its files, and a test need not
     /// wait for a disk.
-    TemporaryDirectory() : TemporaryDirectory(in_memory()) {}
-    explicit TemporaryDirectory(const std::filesystem::path& parent) {
+    TemporaryFolder() : TemporaryFolder(in_memory()) {}
+    explicit TemporaryFolder(const std::filesystem::path& parent) {
         std::string name = (parent / "slip-XXXXXX").string();
         if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error(name + ": cannot be made");
         path_ = name;
     }
     /// On a disk, where a measurement includes writing files or mapping them.
-    static TemporaryDirectory on_disk() {
-        return TemporaryDirectory(std::filesystem::temp_directory_path());
+    static TemporaryFolder on_disk() {
+        return TemporaryFolder(std::filesystem::temp_directory_path());
     }
-    TemporaryDirectory(const TemporaryDirectory&) = delete;
-    TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
-    ~TemporaryDirectory() {
+    TemporaryFolder(const TemporaryFolder&) = delete;
+    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+    ~TemporaryFolder() {
         std::error_code ignored;
         std::filesystem::remove_all(path_, ignored);
     }

@@ -1,4 +1,4 @@
-#include "optimized/masks/key_stream.hpp"
+#include "optimized/masks/keystream.hpp"
 
 #include <openssl/evp.h>
 #include <sys/mman.h>
@@ -89,12 +89,12 @@ struct CipherDeleter {
 
 }  // namespace
 
-struct KeyStream::State {
+struct Keystream::State {
     explicit State(const Options& options)
         : blocks_per_key(options.blocks_per_key),
           given_keys(options.given_keys.size()),
           cipher(EVP_CIPHER_CTX_new()) {
-        require(given_keys.size() % key_bytes == 0, "KeyStream: a key has 32 bytes");
+        require(given_keys.size() % key_bytes == 0, "Keystream: a key has 32 bytes");
         require(cipher != nullptr, "no memory for the cipher");
         require(EVP_EncryptInit_ex(cipher.get(), EVP_aes_256_ctr(), nullptr, nullptr, nullptr) == 1,
                 "OpenSSL has no AES-256-CTR");
@@ -119,7 +119,7 @@ struct KeyStream::State {
 };
 
 /// RAND-4: from the operating system, which blocks until it is able to answer.
-void KeyStream::State::next_key() {
+void Keystream::State::next_key() {
     if (given_keys_used < given_keys.size()) {
         std::memcpy(page.key().data(), given_keys.data() + given_keys_used, key_bytes);
         given_keys_used += key_bytes;
@@ -134,7 +134,7 @@ void KeyStream::State::next_key() {
     blocks_drawn = 0;
 }
 
-void KeyStream::State::begin_stream(const Stream& stream) {
+void Keystream::State::begin_stream(const Stream& stream) {
     const auto block = first_block(stream);
     require(
         EVP_EncryptInit_ex(cipher.get(), nullptr, nullptr, page.key().data(), block.data()) == 1,
@@ -142,7 +142,7 @@ void KeyStream::State::begin_stream(const Stream& stream) {
 }
 
 /// The next bytes of the stream that was begun: the encryption of zeros in counter mode.
-void KeyStream::State::draw_bytes(std::span<std::uint8_t> bytes) {
+void Keystream::State::draw_bytes(std::span<std::uint8_t> bytes) {
     constexpr std::size_t most_at_once = std::size_t{1} << 26;  // EVP counts bytes in an int
     while (!bytes.empty()) {
         const auto chunk = bytes.first(std::min(bytes.size(), most_at_once));
@@ -157,7 +157,7 @@ void KeyStream::State::draw_bytes(std::span<std::uint8_t> bytes) {
 
 /// The residues of one stream. No byte is reduced in place of being rejected, so they are uniform
 /// (RAND-3).
-void KeyStream::State::draw(const Stream& stream, std::span<std::uint8_t> residues) {
+void Keystream::State::draw(const Stream& stream, std::span<std::uint8_t> residues) {
     if (blocks_drawn >= blocks_per_key) next_key();  // RAND-5
     blocks_drawn += kernels::active().aes256_schedule != nullptr ? expand(stream, residues)
                                                                  : encrypt(stream, residues);
@@ -165,7 +165,7 @@ void KeyStream::State::draw(const Stream& stream, std::span<std::uint8_t> residu
 
 /// RAND-2 with the backend's AES instructions. Whole blocks give residues where they will stand;
 /// the last block gives what is missing. Returns the blocks drawn.
-std::uint64_t KeyStream::State::expand(const Stream& stream, std::span<std::uint8_t> residues) {
+std::uint64_t Keystream::State::expand(const Stream& stream, std::span<std::uint8_t> residues) {
     std::uint32_t next = 0;
     const auto draw = [&](std::size_t blocks, std::uint8_t* out) {
         const std::size_t accepted = kernels::active().expand(
@@ -189,7 +189,7 @@ std::uint64_t KeyStream::State::expand(const Stream& stream, std::span<std::uint
 /// RAND-2 with OpenSSL. The bytes are drawn where the residues will stand. Where one is rejected
 /// the others move up, and the stream goes on behind them. A partly used block continues in the
 /// cipher. Returns the blocks drawn.
-std::uint64_t KeyStream::State::encrypt(const Stream& stream, std::span<std::uint8_t> residues) {
+std::uint64_t Keystream::State::encrypt(const Stream& stream, std::span<std::uint8_t> residues) {
     begin_stream(stream);
     std::size_t bytes = 0;
     while (!residues.empty()) {
@@ -203,31 +203,31 @@ std::uint64_t KeyStream::State::encrypt(const Stream& stream, std::span<std::uin
 }
 
 /// Every byte of the stream, whatever its prime.
-void KeyStream::State::draw_whole(const Stream& stream, std::span<std::uint8_t> bytes) {
+void Keystream::State::draw_whole(const Stream& stream, std::span<std::uint8_t> bytes) {
     if (blocks_drawn >= blocks_per_key) next_key();  // RAND-5
     begin_stream(stream);
     draw_bytes(bytes);
     blocks_drawn += (bytes.size() + block_bytes - 1) / block_bytes;
 }
 
-KeyStream::KeyStream() : KeyStream(Options{}) {}
-KeyStream::KeyStream(const Options& options) : state_(std::make_unique<State>(options)) {}
-KeyStream::KeyStream(KeyStream&&) noexcept = default;
-KeyStream& KeyStream::operator=(KeyStream&&) noexcept = default;
-KeyStream::~KeyStream() = default;
+Keystream::Keystream() : Keystream(Options{}) {}
+Keystream::Keystream(const Options& options) : state_(std::make_unique<State>(options)) {}
+Keystream::Keystream(Keystream&&) noexcept = default;
+Keystream& Keystream::operator=(Keystream&&) noexcept = default;
+Keystream::~Keystream() = default;
 
-bool KeyStream::forked() const noexcept { return state_ != nullptr && !state_->page.present(); }
+bool Keystream::forked() const noexcept { return state_ != nullptr && !state_->page.present(); }
 
-void KeyStream::require_usable() const {
+void Keystream::require_usable() const {
     require(state_ != nullptr, "the session's key is destroyed");
     require(!forked(), "the session's key belongs to the process before the fork");
 }
 
-void KeyStream::draw(Purpose purpose, std::uint64_t index, std::size_t planes,
+void Keystream::draw(Purpose purpose, std::uint64_t index, std::size_t planes,
                      std::span<std::uint8_t> column) {
     require_usable();
     require(planes >= 1 && planes <= parameters::primes.size() && column.size() % planes == 0,
-            "KeyStream::draw: whole planes");
+            "Keystream::draw: whole planes");
     const std::size_t n = column.size() / planes;
     require(n <= parameters::blocks_per_stream, "a keystream is too short for so many residues");
     for (std::size_t p = 0; p < planes; ++p) {
@@ -236,7 +236,7 @@ void KeyStream::draw(Purpose purpose, std::uint64_t index, std::size_t planes,
     }
 }
 
-void KeyStream::draw_bytes(Purpose purpose, std::uint64_t index, std::span<std::uint8_t> bytes) {
+void Keystream::draw_bytes(Purpose purpose, std::uint64_t index, std::span<std::uint8_t> bytes) {
     require_usable();
     require(bytes.size() / block_bytes < parameters::blocks_per_stream,
             "a keystream is too short for so many bytes");
@@ -244,7 +244,7 @@ void KeyStream::draw_bytes(Purpose purpose, std::uint64_t index, std::span<std::
                        bytes);
 }
 
-void KeyStream::destroy() noexcept {
+void Keystream::destroy() noexcept {
     if (!forked()) state_.reset();
 }
 
