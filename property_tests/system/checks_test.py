@@ -238,7 +238,7 @@ class NumbersOfThisTree(CheckCase):
          "| least activation norm `B_q` | 512 (= 2^9", "least activation norm"),
         ("spec/model.md", "8 (M + n)       for", "4 (M + n)       for", "kappa"),
         ("spec/wire.md", "`0x05` = ABORT", "`0x08` = ABORT", "type of ABORT"),
-        ("README.md", "at most `233^-8`", "at most `233^-7`", "kappa"),
+        ("docs/claims.md", "at most `233^-8`", "at most `233^-7`", "kappa"),
         (constants.HOME, "blocks_per_key = std::uint64_t{1} << 32", "blocks_per_key = std::uint64_t{1} << 48",
          "AES blocks of a key"),
         (constants.HOME, "kappa = 8", "kappa = 7", "kappa"),

@@ -151,10 +151,10 @@ class TestsOfPrograms(CheckCase):
 
 
 class AttackResults(CheckCase):
-    """The committed results, the threat model's table and README."""
+    """The committed results, the threat model's table and docs/claims.md."""
 
     def copy(self):
-        for path in (attacks.RESULTS, attacks.TABLE, "README.md"):
+        for path in (attacks.RESULTS, attacks.TABLE, attacks.CLAIMS):
             self.write(path, (ROOT / path).read_text())
 
     def change(self, path, old, new):
@@ -167,11 +167,11 @@ class AttackResults(CheckCase):
         self.copy()
         self.assertEqual(attacks.check(self.root), [])
 
-    def test_a_figure_of_readme_that_was_not_measured(self):
+    def test_a_figure_of_the_claims_that_was_not_measured(self):
         for old, new in (("184 of the 192", "185 of the 192"), ("but for 5 %", "but for 4 %"),
                          ("64 % of those of 4", "66 % of those of 4"), ("gives 99.8 %", "gives 99.9 %")):
-            self.change("README.md", old, new)
-            self.assert_red(attacks, "README.md: does not say what")
+            self.change(attacks.CLAIMS, old, new)
+            self.assert_red(attacks, "docs/claims.md: does not say what")
 
     def test_an_attack_that_no_row_names_and_one_that_does_not_succeed(self):
         self.change(attacks.TABLE, "[mask-reuse]", "[the same mask]")

@@ -103,10 +103,11 @@ def threats(book, rooms):
 
 
 def claims(_, rooms):
-    readme, model = (rooms.library.documents[path] for path in ("README.md", "spec/threat-model.md"))
-    return (markdown.section(readme, "what-is-claimed-and-what-is-not")
+    page, model = (rooms.library.documents[path] for path in ("docs/claims.md", "spec/threat-model.md"))
+    return (markdown.section(page, "claimed")
             + "<h2>Properties</h2>" + markdown.section(model, "what-is-protected")
-            + "<h2>Not claimed</h2>" + markdown.section(model, "what-is-not-claimed"))
+            + "<h2>Not claimed</h2>" + markdown.section(page, "not-claimed")
+            + markdown.section(model, "what-is-not-claimed"))
 
 
 def glossary(book, rooms):

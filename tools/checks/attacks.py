@@ -1,11 +1,12 @@
-"""The results of the attacks, the threat model's table and README's figures agree: every attack has a row,
-and those that README names succeed with the figures that it gives."""
+"""The results of the attacks, the threat model's table and docs/claims.md agree: every attack has a row, and
+those that the page names succeed with the figures that it gives."""
 
 import json
 import re
 
 RESULTS = "experiments/attacks/results.json"
 TABLE = "spec/threat-model.md"
+CLAIMS = "docs/claims.md"
 
 
 def logits(paper):
@@ -31,7 +32,7 @@ def four_bits(twin):
             f"({100 * rounded:.0f} % by rounding `W_D`)")
 
 
-# What README says of attacks that succeed, by the column of the results.
+# What CLAIMS says of attacks that succeed, by the column of the results.
 PHRASES = {"logits": ("paper", logits), "layer-oracle": ("paper", layer_oracle),
            "grid-ternary": ("twin", ternary), "grid-4-bits": ("twin", four_bits)}
 
@@ -46,12 +47,12 @@ def check(root):
     table = (root / TABLE).read_text()
     problems += [f"{TABLE}: no row of the table of attacks names {name}, which is in {RESULTS}"
                  for name in attacks if not re.search(rf"^\| .*\b{name}\b", table, re.MULTILINE)]
-    readme = (root / "README.md").read_text()
+    claims = (root / CLAIMS).read_text()
     for name, (column, phrase_of) in PHRASES.items():
         if name not in attacks or not attacks[name][column]["succeeded"]:
-            problems.append(f"{RESULTS}: {name} does not succeed against the {column}, but README says so")
+            problems.append(f"{RESULTS}: {name} does not succeed against the {column}, but {CLAIMS} says so")
             continue
         phrase = phrase_of(attacks[name][column])
-        if phrase not in readme:
-            problems.append(f"README.md: does not say what {RESULTS} has of {name}: expected '{phrase}'")
+        if phrase not in claims:
+            problems.append(f"{CLAIMS}: does not say what {RESULTS} has of {name}: expected '{phrase}'")
     return problems
