@@ -10,6 +10,7 @@
 
 #include "experiments/bench/machine_rates.hpp"
 #include "experiments/bench/masks.hpp"
+#include "optimized/base/growing_buffer.hpp"
 #include "optimized/base/hidden_widths.hpp"
 #include "optimized/base/huge_buffer.hpp"
 #include "optimized/base/pages.hpp"
@@ -20,7 +21,6 @@
 #include "optimized/masks/noise.hpp"
 #include "optimized/masks/products.hpp"
 #include "optimized/masks/public_matrix.hpp"
-#include "optimized/protocol/growing_buffer.hpp"
 
 namespace slip::bench {
 namespace {
@@ -461,7 +461,7 @@ private:
     std::vector<masks::Mask> masks_;
     std::vector<masks::Mask::Spent> spent_;
     std::vector<std::uint64_t> expected_;
-    protocol::GrowingBuffer<std::uint8_t> apply_, answer_;
+    base::GrowingBuffer<std::uint8_t> apply_, answer_;
     base::SecretBuffer<std::int64_t> products_, integers_, inner_;
     bool accepted_ = false;
 };

@@ -7,9 +7,9 @@
 /** Of the library; before 1.0 a minor version may change anything.
  * @{ */
 #define SLIP_VERSION_MAJOR 0
-#define SLIP_VERSION_MINOR 1
+#define SLIP_VERSION_MINOR 2
 #define SLIP_VERSION_PATCH 0
-#define SLIP_VERSION "0.1.0"
+#define SLIP_VERSION "0.2.0"
 /** @} */
 
 /** PARAM-4. Both sides refuse every other. */

@@ -102,7 +102,7 @@ private:
     bool alive_ = false;  // READY has come from all, and nothing has ended the session since
     std::optional<Sent> outstanding_;  // the APPLY that waits for its REPLY
     Clock::time_point sent_at_;
-    GrowingBuffer<std::byte> payload_;
+    base::GrowingBuffer<std::byte> payload_;
 };
 
 CharlieSession::State::State(const kernels::OffloadedWeights& weights, const IntegrityCheck& check,

@@ -159,7 +159,7 @@ void DavidSession::refuse(Refusal reason) {  // SESS-4
 void serve(DavidSession& session, Transport& transport) {
     std::array<std::byte, wire::length_bytes> field{};
     /// Wiped also where the session ends in the middle of a frame.
-    struct Payload : GrowingBuffer<std::byte> {
+    struct Payload : base::GrowingBuffer<std::byte> {
         ~Payload() { wipe(span().data(), span().size()); }
     } buffer;
     while (!session.finished()) {

@@ -8,10 +8,10 @@
 #include <span>
 #include <vector>
 
+#include "optimized/base/growing_buffer.hpp"
 #include "optimized/base/worker_team.hpp"
 #include "optimized/kernels/group_weights.hpp"
 #include "optimized/protocol/frames.hpp"
-#include "optimized/protocol/growing_buffer.hpp"
 #include "slip/transport.hpp"
 
 namespace slip::protocol {
@@ -70,8 +70,9 @@ private:
     bool serving_ = false;       // HELLO has come
     bool finished_ = false;
     std::uint64_t next_sequence_ = 0;
-    GrowingBuffer<std::byte> answer_;  // as large as the largest so far, zero between messages
-    double seconds_ = 0;               // spent in products
+    base::GrowingBuffer<std::byte>
+        answer_;          // as large as the largest so far, zero between messages
+    double seconds_ = 0;  // spent in products
 };
 
 /// Serves one session over a transport until it ends. Returns normally after CLOSE, ABORT or a

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "optimized/base/growing_buffer.hpp"
 #include "optimized/masks/mask.hpp"
 #include "optimized/protocol/frames.hpp"
-#include "optimized/protocol/growing_buffer.hpp"
 
 namespace slip::protocol {
 
@@ -22,13 +22,13 @@ class Checked;
 /// A message's columns, and the masks that they alone were masked with. Its memory goes from
 /// message to message.
 struct Exchange {
-    std::uint64_t session = 0;              // of those of this process
-    base::GroupId group = 0;                // of the model's
-    wire::ColumnsHeader header;             // as it is sent: the group is its David's (MODEL-22)
-    GrowingBuffer<std::byte> apply;         // the whole frame, with x~
-    GrowingBuffer<std::uint8_t> reply;      // y~, whatever David says it is
-    std::vector<masks::Mask::Spent> masks;  // one per column; only the cancellation is left
-    std::vector<std::uint64_t> expected;    // MASK-10, one per column with a lattice mask
+    std::uint64_t session = 0;                // of those of this process
+    base::GroupId group = 0;                  // of the model's
+    wire::ColumnsHeader header;               // as it is sent: the group is its David's (MODEL-22)
+    base::GrowingBuffer<std::byte> apply;     // the whole frame, with x~
+    base::GrowingBuffer<std::uint8_t> reply;  // y~, whatever David says it is
+    std::vector<masks::Mask::Spent> masks;    // one per column; only the cancellation is left
+    std::vector<std::uint64_t> expected;      // MASK-10, one per column with a lattice mask
 };
 
 /// An APPLY: masked, and not yet answered.

@@ -1,4 +1,5 @@
 // SLIP as a library: the public headers, used as a program outside this tree uses them.
+// test: threads
 #include <gtest/gtest.h>
 
 #include <array>

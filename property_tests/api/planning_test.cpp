@@ -1,4 +1,5 @@
 // Measuring a checkpoint and planning from it (DECO-12), through the public headers.
+// test: threads
 #include "slip/planning.hpp"
 
 #include <gtest/gtest.h>

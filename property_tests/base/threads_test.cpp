@@ -1,4 +1,5 @@
 // Work that several threads share: each part is done once, and the result does not depend on them.
+// test: threads
 #include <gtest/gtest.h>
 
 #include <atomic>

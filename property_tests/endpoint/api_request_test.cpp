@@ -1,5 +1,7 @@
 // Orders in OpenAI's JSON, keys, and what is shown of a service. What is refused over the network
 // is in system/serve_test.py.
+// test: alone
+// links: slip_endpoint
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,5 +1,7 @@
 // SERVE-17: functions and calls in OpenAI's JSON. What is refused over the network, and what models
 // answer, is in system/serve_tools_test.py.
+// test: alone
+// links: slip_endpoint
 #include <gtest/gtest.h>
 
 #include <nlohmann/json.hpp>

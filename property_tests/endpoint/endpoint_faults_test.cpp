@@ -1,5 +1,7 @@
 // Errors of the server's own in what it does for one client: he gets 500 or his connection ends,
 // and the others are served on.
+// test: threads, alone
+// links: slip_endpoint slip_endpoint_net
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,4 +1,6 @@
 // Connections of HTTP/1.1 over real sockets, and a handler that takes as long as a test wants.
+// test: threads, alone
+// links: slip_endpoint_net
 #include <gtest/gtest.h>
 
 #include <atomic>

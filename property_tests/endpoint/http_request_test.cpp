@@ -1,4 +1,6 @@
 // Requests of HTTP/1.1 that come in pieces.
+// test: alone
+// links: slip_requests
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>

@@ -1,5 +1,7 @@
 // What is left of a network without the top components of its matrices (CNN-5), against the network
 // itself and against the product's own split.
+// test: alone
+// links: slip_convolution_split slip_reference
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,6 @@
 // What an attacker makes of David's half of a hidden split (HIDE-1), and of one that hides nothing.
+// test: alone
+// links: safety_share slip_reference
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,5 +1,7 @@
 // The yardstick of slip-bench multiplies: with every backend's instructions, for sizes about its
 // panels.
+// test: alone
+// links: slip_kernels
 #include "experiments/bench/int8_product.hpp"
 
 #include <gtest/gtest.h>

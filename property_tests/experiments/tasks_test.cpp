@@ -1,5 +1,7 @@
 // The tasks of experiments/tasks: scoring against an oracle that adds up logits, the cloze, and
 // intervals.
+// test: alone
+// links: slip_tasks
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

@@ -1,5 +1,7 @@
 // David's products on a GPU (optimized/gpu) against the portable backend: on this machine's GPU, or
 // visibly skipped; and everywhere with a fake driver, whose GPU is the processor.
+// test: alone
+// links: slip_gpu
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,6 @@
 // Sessions are threads, which share the GPU and the weights.
+// test: threads, alone
+// links: slip_gpu
 #include <gtest/gtest.h>
 
 #include <array>

@@ -1,5 +1,6 @@
 // Attention in blocks of rows and positions against its definition in binary64, within a bound on
 // what rounding can do.
+// test: threads
 #include "optimized/graph/attention.hpp"
 
 #include <gtest/gtest.h>
@@ -7,7 +8,7 @@
 
 #include <algorithm>
 #include <cmath>
-#include <random>
+#include <cstdint>
 #include <vector>
 
 #include "optimized/graph/pass.hpp"
@@ -34,6 +35,15 @@ struct Layer {
     }
 };
 
+/// Multiples of 2^-10 in -4 .. 4.
+std::vector<float> drawn_numbers(std::size_t count, const char* name) {
+    const auto drawn = *generators::any_list<std::int16_t>(count, -4096, 4096).as(name);
+    std::vector<float> numbers;
+    for (const std::int16_t number : drawn)
+        numbers.push_back(std::ldexp(static_cast<float>(number), -10));
+    return numbers;
+}
+
 Layer drawn_layer() {
     Layer layer;
     base::ModelConfig& config = layer.config;
@@ -46,14 +56,9 @@ Layer drawn_layer() {
     // As often behind several parts of the cache as within the first.
     layer.position =
         *rc::gen::resize(rc::kNominalSize, generators::any_size(0, 400)).as("position");
-    std::mt19937_64 bits(*rc::gen::arbitrary<std::uint64_t>().as("seed of the numbers"));
-    std::normal_distribution<float> normal;
-    layer.queries.resize(layer.tokens * layer.heads * config.head_dim);
-    layer.keys.resize(layer.positions() * config.key_value_width());
-    layer.values.resize(layer.keys.size());
-    for (auto* numbers : {&layer.queries, &layer.keys, &layer.values}) {
-        for (float& number : *numbers) number = normal(bits);
-    }
+    layer.queries = drawn_numbers(layer.tokens * layer.heads * config.head_dim, "queries");
+    layer.keys = drawn_numbers(layer.positions() * config.key_value_width(), "keys");
+    layer.values = drawn_numbers(layer.keys.size(), "values");
     return layer;
 }
 

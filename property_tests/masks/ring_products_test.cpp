@@ -1,5 +1,6 @@
 // Ring products against their definition and the reference, on every backend.
 #include <gtest/gtest.h>
+#include <rapidcheck/gtest.h>
 
 #include <algorithm>
 #include <cmath>
@@ -95,6 +96,39 @@ TEST(RingProducts, MASK_7_exact_products_of_every_shape_and_filling) {
             });
         }
     }
+}
+
+/// The greatest error on any backend, of rows and secrets that are drawn within a property.
+std::int64_t greatest_error_of_drawn(Kind kind, const Shape& shape, std::int64_t most) {
+    const auto L = static_cast<std::int64_t>(modulus(shape.planes));
+    const auto count = *generators::any_size(1, 2).as("rows");
+    const Integers rows = *generators::any_list<std::int64_t>(count * shape.row(), 0, L - 1,
+                                                              {0, 1, L - 1, L / 2, L / 2 + 1})
+                               .as("entries");
+    const auto blocks = *generators::any_size(1, 2).as("blocks");
+    std::vector<Small> secrets;
+    while (secrets.size() < blocks) {
+        secrets.push_back(*generators::any_list<std::int8_t>(shape.row(), -2, 2).as("a secret"));
+    }
+    std::int64_t greatest = 0;
+    for (const Backend* backend : masks::available()) {
+        const Columns columns(blocks, shape.planes, count);
+        multiply_all(*backend, kind, shape, rows, secrets, columns);
+        greatest = std::max(greatest, greatest_error(kind, shape, rows, secrets, columns, most));
+    }
+    return greatest;
+}
+
+RC_GTEST_PROP(RingProducts, MASK_7_exact_products_equal_the_definition, ()) {
+    const Shape shape{*rc::gen::element<std::size_t>(5, 6).as("planes"),
+                      *generators::any_size(1, 9).as("elements")};
+    RC_ASSERT(greatest_error_of_drawn(Kind::exact, shape, 0) == 0);
+}
+
+RC_GTEST_PROP(RingProducts, MASK_7_approximate_products_are_within_their_bound_whatever_they_are,
+              ()) {
+    RC_ASSERT(greatest_error_of_drawn(Kind::approximate, paper_lattice, masks::largest_error) <=
+              masks::largest_error);
 }
 
 /// All terms of a coefficient have one sign: row and secret are as large as they get, and the

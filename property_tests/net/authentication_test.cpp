@@ -1,4 +1,5 @@
 // TLS between Charlie and David: who is let in, on either side (SESS-7).
+// test: threads
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
 

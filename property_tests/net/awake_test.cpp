@@ -1,5 +1,6 @@
 // Who wakes, and when: a wait for the peer looks before it sleeps (TimeLimits::awake), and what a
 // peer sends wakes the thread of his session alone.
+// test: threads
 #include <dlfcn.h>
 #include <poll.h>
 #include <sys/epoll.h>

@@ -1,4 +1,5 @@
 // The certificates of a deployment (SESS-7): who gets which, and what they are good for.
+// test: threads
 #include "optimized/net/certificates.hpp"
 
 #include <gtest/gtest.h>

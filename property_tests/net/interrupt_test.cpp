@@ -1,5 +1,6 @@
 // A peer who lets Charlie wait for a connection, and Transport::interrupt(), which ends a wait in a
 // session at once.
+// test: threads
 #include <dlfcn.h>
 #include <netdb.h>
 #include <sys/eventfd.h>

@@ -1,4 +1,5 @@
 // David as a server: addresses, peers that misbehave, and several at once.
+// test: threads
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -1,4 +1,5 @@
 // Frames over file descriptors: pipes and sockets, between threads and between processes.
+// test: threads
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>

@@ -1,5 +1,6 @@
 // David as a server beside shared memory: who may connect, peers that misbehave, and several at
 // once.
+// test: threads
 #include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/socket.h>

@@ -1,5 +1,6 @@
 // Frames through shared memory, between threads and between processes, and peers who write into it
 // what they like.
+// test: threads
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>

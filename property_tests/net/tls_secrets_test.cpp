@@ -1,4 +1,5 @@
 // David's end of a TLS connection leaves none of its plaintext in freed memory.
+// test: threads, watched
 #include <gtest/gtest.h>
 #include <openssl/ssl.h>
 

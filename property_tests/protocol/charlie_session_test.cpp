@@ -1,4 +1,5 @@
 // Charlie's side of a session: how it opens and ends, and that nothing secret outlives it.
+// test: threads, watched
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

@@ -21,7 +21,7 @@
 #include "property_tests/generators/onnx_encoder.hpp"
 #include "property_tests/generators/protocol_fixture.hpp"
 #include "property_tests/generators/temporary_folder.hpp"
-#include "property_tests/protocol/keystream_fixture.hpp"
+#include "property_tests/masks/keystream_fixture.hpp"
 #include "reference/convolution.hpp"
 
 namespace slip::fixture {
@@ -260,7 +260,7 @@ TEST(Convolution, CNN_4_INTEG_3_a_forged_position_is_rejected_wherever_it_is) {
 TEST(Convolution, CNN_4_INTEG_3_a_forged_residue_is_rejected_in_every_piece_of_an_image) {
     const Convolution shape{
         .H = 70, .W = 70, .C = 40, .kH = 3, .kW = 3, .N = 2, .stride = 1, .padding = 1};
-    const auto kernel = Model::filled({shape_of(shape)}, Fill::random, 11)[0];
+    const auto kernel = WeightGroups::filled({shape_of(shape)}, Fill::random, 11)[0];
     kernels::OffloadedWeights weights;
     weights.emplace_back(MatrixView<const std::int8_t>(kernel.data(), shape.N, shape.patch()),
                          shape);

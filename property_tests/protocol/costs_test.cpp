@@ -1,5 +1,6 @@
 // What a session's seconds count: processor time where the work is done, and waiting apart. Bounds
 // compare clocks of one kind, so that no machine is too slow or too busy for them.
+// test: threads
 #include <gtest/gtest.h>
 #include <time.h>
 

@@ -1,4 +1,5 @@
 // David's side of a session: what he answers, what he refuses, and what he keeps.
+// test: watched
 #include <gtest/gtest.h>
 
 #include <algorithm>

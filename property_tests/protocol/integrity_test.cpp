@@ -11,7 +11,7 @@
 #include "optimized/protocol/charlie_columns.hpp"
 #include "optimized/protocol/integrity.hpp"
 #include "optimized/secrets/check_secret.hpp"
-#include "property_tests/protocol/keystream_fixture.hpp"
+#include "property_tests/masks/keystream_fixture.hpp"
 #include "property_tests/protocol/session_fixture.hpp"
 #include "property_tests/protocol/tampering.hpp"
 
@@ -62,7 +62,7 @@ struct KnownGroup {
           model({shape}, std::move(weights), planes),
           secret(counting_key(100), model.weights()[0], planes) {}
     KnownGroup(const Shape& shape, std::uint64_t seed, std::size_t planes_of_set = paper_planes)
-        : KnownGroup(shape, Model::filled({shape}, Fill::random, seed), planes_of_set) {}
+        : KnownGroup(shape, WeightGroups::filled({shape}, Fill::random, seed), planes_of_set) {}
 
     Residues honest_reply(const Residues& masked) const {
         Residues reply(masked.size() / n * rows);
@@ -193,7 +193,7 @@ RC_GTEST_PROP(CheckSecret, INTEG_1_INTEG_2_equal_the_definition, ()) {
 /// A matrix whose transposed copy is made in several parts.
 TEST(CheckSecret, INTEG_2_of_a_large_matrix) {
     const Shape shape{5000, 4000};
-    const auto weights = Model::filled({shape}, Fill::random, 3)[0];
+    const auto weights = WeightGroups::filled({shape}, Fill::random, 3)[0];
     const base::MatrixView<const std::int8_t> matrix(weights.data(), shape.rows, shape.n);
     const auto w = draw_combinations(counting_key(), 2, shape.rows);
     const auto s = companion(w, matrix, 2);

@@ -1,5 +1,6 @@
 // Blocks of lattice masks: what a stock hands out is what the reference makes, once, to all
 // sessions of a process; and Charlie's check of his own products.
+// test: threads
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <sys/wait.h>

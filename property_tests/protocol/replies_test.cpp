@@ -1,4 +1,5 @@
 // Replies that are not the reply: of a David who lies in every way that a byte can.
+// test: watched
 #include <gtest/gtest.h>
 
 #include <algorithm>

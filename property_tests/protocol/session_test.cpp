@@ -1,4 +1,5 @@
 // Sessions of optimized/ and of reference/, in both roles, and several at once.
+// test: threads
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <sys/socket.h>

@@ -1,3 +1,5 @@
+// test: threads
+
 #include <gtest/gtest.h>
 
 #include "optimized/base/worker_team.hpp"

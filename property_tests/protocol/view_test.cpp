@@ -1,5 +1,6 @@
 // What David sees: uniform residues, no mask twice, a schedule that depends on shapes only, and
 // errors that name no residue.
+// test: threads
 #include <gtest/gtest.h>
 
 #include <array>

@@ -16,6 +16,7 @@
 #include <span>
 #include <vector>
 
+#include "property_tests/generators/forks.hpp"
 #include "property_tests/protocol/session_fixture.hpp"
 
 namespace slip::fixture {

@@ -1,4 +1,5 @@
 // INTEG-7: a process does not go back to a David who has sent a wrong reply.
+// test: threads, watched
 #include "optimized/protocol/wrong_peers.hpp"
 
 #include <gtest/gtest.h>

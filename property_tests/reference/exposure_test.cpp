@@ -1,5 +1,7 @@
 // What David's half exposes, measured on the weights of the bundled model: rows E-9 and E-31 to
 // E-33 of spec/errata.md. The figures in the text are those that these tests compute.
+// test: alone, calculates
+// links: slip_import slip_reference
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,6 +1,8 @@
 // INTEG-4 and INTEG-10 by numbers: ten million wrong replies of each kind, to a check small enough
 // that many of them pass. The count of those accepted must be the exact probability, and the same
 // comparison refuses checks with a fault. Arithmetic is that of the machine, tied to the reference.
+// test: alone, calculates
+// links: slip_reference
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 // A scheduler by slip/slip.h, with every function called by several threads at once.
+// test: threads
 #include <gtest/gtest.h>
 
 #include <atomic>

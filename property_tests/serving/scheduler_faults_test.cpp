@@ -1,4 +1,5 @@
 // SERVE-2 and SERVE-3: a David who is lost, one who lies, and none at all.
+// test: threads
 #include <gtest/gtest.h>
 
 #include <atomic>

@@ -1,4 +1,5 @@
 // SERVE-1: what a generation gives in a batch, bit for bit what it gives alone.
+// test: threads
 #include <gtest/gtest.h>
 #include <rapidcheck.h>
 #include <rapidcheck/gtest.h>

@@ -1,6 +1,7 @@
 // W -> W_int = 2^t W_D + A B in optimized/ against the reference. Singular vectors differ between
 // libraries, so the reference is given the components that optimized/ found, and must then agree to
 // the bit.
+// test: threads
 #include "optimized/split/decomposition.hpp"
 
 #include <gtest/gtest.h>

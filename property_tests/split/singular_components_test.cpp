@@ -1,5 +1,7 @@
 // The components that Charlie keeps (DECO-2): as close to W as their number allows, whatever the
 // spectrum, and the same for every number of threads.
+// test: alone, calculates
+// links: slip_split slip_reference
 #include <gtest/gtest.h>
 
 #include <cmath>

@@ -1,4 +1,5 @@
 // What Charlie keeps, by strategy (DECO-8 to DECO-10), against the reference.
+// test: threads
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 

@@ -1,5 +1,6 @@
 """deploy/prometheus: the real promtool reads it, the server has every metric that it names, and each alert
 comes when it should and not before (SERVE-9)."""
+# test: once
 
 import json
 import re

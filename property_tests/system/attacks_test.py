@@ -1,5 +1,6 @@
 """`slip attack`: every rule has an attack that succeeds where the rule is off and fails against the
 product; attacks on the paper's split that nothing stops succeed, and are expected to."""
+# test: once
 
 import json
 import math

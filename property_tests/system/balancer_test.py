@@ -1,5 +1,6 @@
 """deploy/haproxy with the real HAProxy: Davids and Charlies behind it, of whom some are killed, stopped or
 asked to end while clients ask. No answer may be lost or wrong (SERVE-13)."""
+# test: once
 
 import concurrent.futures
 import contextlib

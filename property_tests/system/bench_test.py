@@ -1,4 +1,5 @@
 """What slip-bench counts, by hand, and every figure's name."""
+# test: once
 
 import json
 import re

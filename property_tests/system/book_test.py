@@ -1,5 +1,6 @@
 """The auditor's book: every link leads somewhere, every clause has its rooms, badges are borne out by what
 they cite, and headless Chromium can read it; wrong books are refused."""
+# test: once
 
 import html
 import itertools

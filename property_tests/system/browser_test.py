@@ -1,5 +1,6 @@
 """The report in headless Chromium: drawn, quiet, readable on a phone and in print; wrong pages are
 refused."""
+# test: once
 
 import os
 import pathlib

@@ -1,4 +1,5 @@
 """Options of slip/slip.h: their layout, their sizes, and that each reaches the library."""
+# test: once
 
 import ctypes
 import re

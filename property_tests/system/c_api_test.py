@@ -1,4 +1,5 @@
 """slip/slip.h from another language: libslip.so through ctypes, against the programs."""
+# test: once
 
 import ctypes
 import hashlib

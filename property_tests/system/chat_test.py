@@ -1,4 +1,5 @@
 """slip chat at a terminal and through a pipe; how slip generate chooses tokens and stops."""
+# test: once
 
 import fcntl
 import json

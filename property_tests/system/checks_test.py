@@ -1,5 +1,6 @@
 """The checks of texts, versions and tables turn red when their rule is broken, and are green on a tree
 that keeps it."""
+# test: unsanitized
 
 import pathlib
 import subprocess

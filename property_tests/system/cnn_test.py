@@ -1,4 +1,5 @@
 """Convolutional networks from ONNX files: David convolves the masked image, and no bit changes."""
+# test: once
 
 import json
 import random

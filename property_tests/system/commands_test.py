@@ -1,4 +1,5 @@
 """The command line itself: help, version, exit statuses, and messages that name what is wrong."""
+# test: once
 
 import json
 import re

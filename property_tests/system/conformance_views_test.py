@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
 """Conformance: recordings of what David sees, and the statistics on them."""
+# test: once
 
 import dataclasses
 import json

@@ -1,4 +1,5 @@
 """The program costs: its counts are those of sessions that ran, and of the specification."""
+# test: once
 
 import json
 import unittest

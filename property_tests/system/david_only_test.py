@@ -1,4 +1,5 @@
 """SLIP_DAVID_ONLY: `slip david` alone, built without what only Charlie needs."""
+# test: unsanitized
 
 import os
 import re

@@ -1,5 +1,6 @@
 """SLIP as a library outside the tree: what it exports, and the example that uses it, installed and as
 part of another project."""
+# test: once
 
 import json
 import os

@@ -1,5 +1,6 @@
 """`slip eval --part I/N --results DIR`: parts together say what one process says, bit for bit, and a part
 that is missing, damaged or of another evaluation is refused with its name."""
+# test: once
 
 import json
 import os

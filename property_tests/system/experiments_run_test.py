@@ -1,4 +1,5 @@
 """experiments/run: it resumes, redoes what is out of date, leaves no half result, and refuses wrong lists."""
+# test: once
 
 import fnmatch
 import json

@@ -1,4 +1,5 @@
 """The families beside LLaMA-2, as a user runs them: split, served over TLS, evaluated."""
+# test: once
 
 import json
 import os

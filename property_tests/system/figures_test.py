@@ -1,5 +1,6 @@
 """The figures and the page: what is measured is drawn, what is not is named, and the same results give the
 same bytes."""
+# test: once
 
 import json
 import math

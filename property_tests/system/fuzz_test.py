@@ -1,4 +1,5 @@
 """property_tests/fuzz/run reports what the fuzz targets find, and what could not run."""
+# test: once
 
 import pathlib
 import subprocess

@@ -1,5 +1,6 @@
 """GGUF files: a trained model with the same floats, the same text, and an integer model as good; and the
 golden logits of each architecture."""
+# test: once
 
 import json
 import math

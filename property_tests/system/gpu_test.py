@@ -1,5 +1,6 @@
 """`slip david --gpu`: what it says where there is no GPU, and a whole session with a fake driver, whose
 GPU is the processor (property_tests/gpu/fake_driver.cpp)."""
+# test: once
 
 import ctypes
 import unittest

@@ -1,4 +1,5 @@
 """`slip split` and checkpoints whose weights lie on a coarse grid (DECO-13)."""
+# test: once
 
 import json
 import os

@@ -1,5 +1,6 @@
 """The hardness of the lattice problems of spec/parameters.md (PARAM-5): published figures, sets that must be
 refused, tables that must not be read."""
+# test: once
 
 import contextlib
 import io

@@ -1,4 +1,5 @@
 """Text and logits do not depend on the kernels: every backend that this machine has, byte for byte."""
+# test: once
 
 import json
 import subprocess

@@ -1,6 +1,7 @@
 """Splitting that is interrupted, and models as large as a user's: generated, split, served.
 
 The whole size runs under SLIP_FULL=1 only: minutes, 5 GB of disk."""
+# test: once
 
 import hashlib
 import json

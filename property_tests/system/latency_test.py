@@ -1,4 +1,5 @@
 """`slip latency`: the paper's tables, as printed and as its formulas give them."""
+# test: once, studies
 
 import json
 import unittest

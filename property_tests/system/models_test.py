@@ -1,6 +1,7 @@
 """Trained models: the protocol changes no byte, and the integer model is as good as the floats.
 
 With SLIP_FULL set, perplexity is taken over the whole validation text, otherwise over its start."""
+# test: unsanitized
 
 import json
 import os

@@ -1,5 +1,6 @@
 """What the specification forbids does not compile (INTEG-5, MASK-5, SESS-1), each line of it for the
 reason that was meant; what it asks for compiles. The lines stand in ../protocol/order_of_types.cpp."""
+# test: once
 
 import json
 import re

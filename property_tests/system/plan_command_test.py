@@ -1,4 +1,5 @@
 """`slip plan`: from measurements of a checkpoint to a plan that `slip split` takes."""
+# test: once
 
 import hashlib
 import json

@@ -1,5 +1,6 @@
 """The gates of the proofs turn red. Mutants that need a prover are part of each gate itself; here are
 those that are found without one."""
+# test: once
 
 import importlib.machinery
 import importlib.util

@@ -1,4 +1,5 @@
 """python/slip: what it gives is what the programs give, and its wheel is all that a user needs."""
+# test: once
 
 import ast
 import contextlib

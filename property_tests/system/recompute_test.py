@@ -1,6 +1,7 @@
 """A point of each figure is measured again, on the smallest model that it has, and is what was committed:
 here those of `spectra` and, with SLIP_FULL set and libtorch, those of attackers who train; costs_test.py and
 tasks_test.py have theirs."""
+# test: once
 
 import math
 import os

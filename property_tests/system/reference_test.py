@@ -1,4 +1,5 @@
 """The reference of the public API is made from its comments without a warning, and only then."""
+# test: once
 
 import os
 import shutil

@@ -1,4 +1,5 @@
 """David's share as a checkpoint, and the attackers who train from it (experiments/safety)."""
+# test: once, studies
 
 import itertools
 import json

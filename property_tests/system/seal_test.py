@@ -1,4 +1,5 @@
 """`--seal KEYFILE` (MODEL-20): hints that are encrypted on Charlie's disk, as a user runs them."""
+# test: once
 
 import ctypes
 import json

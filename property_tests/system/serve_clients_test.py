@@ -1,5 +1,6 @@
 """slip serve: clients who are slow, go away, are too many or have no key; Davids who are lost or lie; the
 end of the server (SERVE-6, SERVE-8, SERVE-9)."""
+# test: once
 
 import base64
 import concurrent.futures

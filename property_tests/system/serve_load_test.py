@@ -1,5 +1,6 @@
 """slip serve under load: many clients at once, over TLS, whose masks are made meanwhile. No answer may
 be lost, wrong or another client's (SERVE-1, SERVE-5, SERVE-9)."""
+# test: once
 
 import concurrent.futures
 import contextlib

@@ -1,4 +1,5 @@
 """A model in shards, a David for each (MODEL-22): over TLS, in shared memory, and one written in Python."""
+# test: once
 
 import contextlib
 import json

@@ -1,6 +1,7 @@
 """deploy/slurm on a real Slurm of one node, which the test starts in a folder of its own: job arrays split,
 evaluate, attack and measure in parts, and the job after each array has the result of one process. In
 ./test --full."""
+# test: once
 
 import contextlib
 import json

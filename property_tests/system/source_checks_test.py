@@ -1,4 +1,5 @@
 """The checks of source files turn red when their rule is broken, and are green on a tree that keeps it."""
+# test: unsanitized
 
 import json
 import shutil

@@ -1,4 +1,5 @@
 """`spectra` against hand-made spectra, and against `slip eval` of checkpoints whose files were changed."""
+# test: once, studies
 
 import json
 import math

@@ -1,4 +1,5 @@
 """`slip split` and the artifacts: what is refused, what is left behind, who may read what."""
+# test: once
 
 import json
 import os

@@ -1,4 +1,5 @@
 """The program tasks: what it prints for models whose answers are known."""
+# test: once, studies
 
 import json
 import os

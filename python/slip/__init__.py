@@ -25,7 +25,7 @@ from .structs import ON_END, ON_PROGRESS, ON_TOKEN, REPORT, CharlieOptions, Chat
     GenerationEnd, GenerationRequest, Options, RunStatistics, SamplingOptions, SchedulerOptions, \
     SplitOptions, SplitProgress, TokenBias
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = [
     "BAD_INPUT", "BUFFER_TOO_SMALL", "BUSY", "INTEGRITY_ERROR", "INTERNAL_ERROR", "INVALID_HANDLE", "OK",
     "OUT_OF_MEMORY", "OVERLOADED", "PROTOCOL_ERROR", "STOPPED",

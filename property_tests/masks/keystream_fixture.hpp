@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "optimized/masks/keystream.hpp"
-#include "property_tests/generators/protocol_fixture.hpp"
+#include "property_tests/generators/product_fixture.hpp"
 #include "reference/aes.hpp"
 
 namespace slip::fixture {

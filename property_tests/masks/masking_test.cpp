@@ -1,4 +1,6 @@
 // Keys, streams, masks, cancellations and the stock of optimized/, against reference/.
+// test: alone
+// links: slip_masks slip_kernels slip_reference
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
 #include <rapidcheck/gtest.h>
@@ -17,14 +19,13 @@
 #include "optimized/kernels/registry.hpp"
 #include "optimized/masks/cancellation.hpp"
 #include "optimized/masks/keystream.hpp"
-#include "property_tests/protocol/keystream_fixture.hpp"
+#include "property_tests/masks/keystream_fixture.hpp"
 #include "reference/masking.hpp"
 
 namespace slip::fixture {
 namespace {
 
 using namespace masks;
-using namespace protocol;
 
 static_assert(!std::is_copy_constructible_v<Mask> && !std::is_copy_assignable_v<Mask>);
 
@@ -84,13 +85,13 @@ RC_GTEST_PROP(Stock, MASK_3_masks_and_cancellations_equal_the_reference, ()) {
     const Shape shape{*any_size(1, 11).as("rows"), *any_size(1, 11).as("n")};
     const std::vector<Shape> shapes = {shape, {3, 4}};
     const std::size_t planes = drawn_planes();
-    const Model model(shapes, drawn_weights(shapes), planes);
+    const WeightGroups groups(shapes, drawn_weights(shapes));
     const auto depth = *rc::gen::element<std::size_t>(0, 1, 8).as("depth");
     const auto batch = *any_size(1, 5).as("batch");
     const auto count = *any_size(1, 13).as("masks");
     const auto key = counting_key(3);
     Keystream keys = stream_under(key);
-    CancellationStock stock(model.weights(), planes, keys, {.depth = depth, .batch = batch});
+    CancellationStock stock(groups.offloaded, planes, keys, {.depth = depth, .batch = batch});
     std::vector<Mask> masks;
     stock.take(0, count, masks);
     RC_ASSERT(masks.size() == count);
@@ -100,17 +101,17 @@ RC_GTEST_PROP(Stock, MASK_3_masks_and_cancellations_equal_the_reference, ()) {
         RC_ASSERT(std::equal(r.begin(), r.end(), spent.mask.data(),
                              spent.mask.data() + spent.mask.size()));
         RC_ASSERT(residues_to_reference(spent.cancellation.span(), 1, planes).column(0) ==
-                  reference::cancellation(ring(planes), model.matrices[0],
+                  reference::cancellation(ring(planes), groups.matrices[0],
                                           residues_to_reference(r, 1, planes).column(0)));
     }
 }
 
 /// Takes at random while the background thread fills, and until well after a rekey.
 TEST(Stock, MASK_5_RAND_5_no_index_and_no_mask_is_handed_out_twice) {
-    const Model model({{7, 5}, {3, 9}, {20, 4}}, Fill::random, 4);
+    const WeightGroups groups({{7, 5}, {3, 9}, {20, 4}}, Fill::random, 4);
     for (const std::size_t depth : std::array<std::size_t, 3>{0, 3, 32}) {
         Keystream keys({.blocks_per_key = 100});
-        CancellationStock stock(model.weights(), paper_planes, keys, {.depth = depth, .batch = 5});
+        CancellationStock stock(groups.offloaded, paper_planes, keys, {.depth = depth, .batch = 5});
         Random random(depth);
         std::set<std::uint64_t> indices;
         std::set<Residues> contents;
@@ -139,9 +140,9 @@ TEST(Stock, MASK_5_RAND_5_no_index_and_no_mask_is_handed_out_twice) {
 }
 
 TEST(Stock, MASK_5_on_demand_the_index_rises_by_one_from_zero_over_all_groups) {
-    const Model model({{2, 3}, {4, 2}}, Fill::random, 4);
+    const WeightGroups groups({{2, 3}, {4, 2}}, Fill::random, 4);
     Keystream keys;
-    CancellationStock stock(model.weights(), paper_planes, keys, {.depth = 0, .batch = 4});
+    CancellationStock stock(groups.offloaded, paper_planes, keys, {.depth = 0, .batch = 4});
     std::uint64_t expected = 0;
     std::vector<Mask> masks;
     for (const auto& [group, count] : {std::pair{0U, 3U}, {1U, 9U}, {0U, 1U}, {1U, 4U}}) {
@@ -151,9 +152,9 @@ TEST(Stock, MASK_5_on_demand_the_index_rises_by_one_from_zero_over_all_groups) {
 }
 
 TEST(Stock, MASK_6_nothing_can_be_taken_after_destroy) {
-    const Model model({{2, 3}}, Fill::random, 4);
+    const WeightGroups groups({{2, 3}}, Fill::random, 4);
     Keystream keys;
-    CancellationStock stock(model.weights(), paper_planes, keys, {.depth = 8, .batch = 4});
+    CancellationStock stock(groups.offloaded, paper_planes, keys, {.depth = 8, .batch = 4});
     stock.wait_until_ready(8);
     const double spent = stock.statistics().seconds;
     EXPECT_GT(spent, 0);
@@ -167,75 +168,22 @@ TEST(Stock, MASK_6_nothing_can_be_taken_after_destroy) {
 }
 
 TEST(Stock, MASK_5_bad_requests_are_refused) {
-    const Model model({{2, 3}}, Fill::random, 4);
+    const WeightGroups groups({{2, 3}}, Fill::random, 4);
     Keystream keys;
-    EXPECT_THROW(CancellationStock(model.weights(), paper_planes, keys, {.depth = 1, .batch = 0}),
+    EXPECT_THROW(CancellationStock(groups.offloaded, paper_planes, keys, {.depth = 1, .batch = 0}),
                  InternalError);
-    CancellationStock stock(model.weights(), paper_planes, keys, {.depth = 0, .batch = 1});
+    CancellationStock stock(groups.offloaded, paper_planes, keys, {.depth = 0, .batch = 1});
     std::vector<Mask> masks;
     EXPECT_THROW(stock.take(1, 1, masks), InternalError);
 }
 
 TEST(Stock, MASK_3_a_key_that_was_destroyed_too_early_is_an_error_and_no_hang) {
-    const Model model({{2, 3}}, Fill::random, 4);
+    const WeightGroups groups({{2, 3}}, Fill::random, 4);
     Keystream keys;
-    CancellationStock stock(model.weights(), paper_planes, keys, {.depth = 0, .batch = 1});
+    CancellationStock stock(groups.offloaded, paper_planes, keys, {.depth = 0, .batch = 1});
     keys.destroy();
     std::vector<Mask> masks;
     EXPECT_THROW(stock.take(0, 1, masks), InternalError);
-}
-
-// ---- the whole of a round
-
-/// What David receives is q + r under the given key, and what Charlie gets is W_D q over Z.
-RC_GTEST_PROP(Rounds, MASK_1_MASK_4_through_a_session, ()) {
-    const Shape shape{*any_size(1, 15).as("rows"), *any_size(1, 15).as("n")};
-    const std::size_t planes = drawn_planes();
-    const Model model({shape}, drawn_weights({shape}), planes);
-    const auto key = counting_key(20);
-    SessionOptions options = small_stock();
-    options.keys.given_keys = key;
-    Connection connection(model, options);
-    std::uint64_t index = 0;
-    for (int message = 0; message < 3; ++message) {
-        const Columns columns =
-            drawn_columns(model.matrices[0], *any_size(1, 5).as("columns"), planes);
-        RC_ASSERT(to_reference(round(connection.charlie, 0, columns, shape.rows)) ==
-                  exact_products(model.matrices[0], columns));
-        const reference::Matrix masked = residues_to_reference(
-            connection.transport.masked_inputs().back(), columns.count, planes);
-        for (std::size_t c = 0; c < columns.count; ++c) {
-            const Residues r = column_by_definition(key, Purpose::mask, index++, shape.n, planes);
-            RC_ASSERT(masked.column(c) ==
-                      reference::mask(ring(planes), to_reference(columns.view().row(c)),
-                                      residues_to_reference(r, 1, planes).column(0)));
-        }
-    }
-}
-
-/// The largest products that ENC-4 allows, of both signs.
-TEST(Rounds, MASK_4_is_exact_at_the_bound) {
-    const std::size_t n = 516;  // 127 * 32767 * 516 is above (L - 1) / 2
-    std::vector<std::int8_t> weights(2 * n, 127);
-    std::fill(weights.begin() + static_cast<std::ptrdiff_t>(n), weights.end(), std::int8_t{-127});
-    const Model model({{2, n}}, {weights});
-    const std::int16_t most = largest_activation(model.matrices[0], paper_planes);
-    EXPECT_LT(most, 32767);
-    Connection connection(model);
-    for (const int sign : {1, -1}) {
-        const Columns columns(1, n,
-                              std::vector<std::int16_t>(n, static_cast<std::int16_t>(sign * most)));
-        EXPECT_EQ(to_reference(round(connection.charlie, 0, columns, 2)),
-                  exact_products(model.matrices[0], columns));
-    }
-}
-
-TEST(Rounds, MASK_1_an_activation_out_of_range_is_refused_before_anything_is_sent) {
-    const Model model({{2, 3}}, Fill::random, 1);
-    Connection connection(model);
-    const Columns columns(1, 3, {0, -32768, 5});
-    EXPECT_THROW(connection.charlie.send(0, columns.view()), InternalError);
-    EXPECT_TRUE(connection.transport.masked_inputs().empty());
 }
 
 }  // namespace

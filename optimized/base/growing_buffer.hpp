@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-namespace slip::protocol {
+namespace slip::base {
 
 /// An array whose memory grows to the largest use so far and never shrinks: after the first
 /// messages nothing is allocated and nothing is filled in twice. Move-only, so that no copy of a
@@ -37,4 +37,4 @@ private:
     std::size_t size_ = 0;
 };
 
-}  // namespace slip::protocol
+}  // namespace slip::base

@@ -1,8 +1,9 @@
 // RAND: keys, streams and the sampler, against the reference and OpenSSL.
+// test: alone
+// links: slip_masks slip_kernels slip_reference
 #include <gtest/gtest.h>
 #include <openssl/evp.h>
 #include <rapidcheck/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -17,41 +18,13 @@
 
 #include "optimized/kernels/registry.hpp"
 #include "optimized/masks/cancellation.hpp"
-#include "property_tests/protocol/keystream_fixture.hpp"
+#include "property_tests/generators/forks.hpp"
+#include "property_tests/masks/keystream_fixture.hpp"
 
 namespace slip::fixture {
 namespace {
 
 using namespace masks;
-using namespace protocol;
-
-/// Runs `body` in a forked process; true iff it returned true there.
-template <class Body>
-bool holds_in_a_fork(const Body& body) {
-    const pid_t child = ::fork();
-    if (child == 0) {
-        bool held = false;
-        try {
-            held = body();
-        } catch (...) {
-            held = false;
-        }
-        ::_exit(held ? 0 : 1);
-    }
-    int status = 0;
-    ::waitpid(child, &status, 0);
-    return WIFEXITED(status) && WEXITSTATUS(status) == 0;
-}
-
-template <class Call>
-bool throws_internal_error(const Call& call) {
-    try {
-        call();
-    } catch (const InternalError&) {
-        return true;
-    }
-    return false;
-}
 
 RC_GTEST_PROP(Keystreams, RAND_1_RAND_2_equal_the_definition, ()) {
     const auto key =
@@ -205,9 +178,7 @@ RC_GTEST_PROP(Keystreams, RAND_5_rekeys_after_the_limit_and_equals_the_definitio
 }
 
 TEST(Keystreams, RAND_5_a_key_serves_2_to_32_blocks_unless_a_test_says_otherwise) {
-    constexpr std::uint64_t limit = std::uint64_t{1} << 32;
-    EXPECT_EQ(Keystream::Options{}.blocks_per_key, limit);
-    EXPECT_EQ(SessionOptions{}.keys.blocks_per_key, limit);
+    EXPECT_EQ(Keystream::Options{}.blocks_per_key, std::uint64_t{1} << 32);
 }
 
 TEST(Keystreams, RAND_5_the_key_after_the_last_given_one_is_the_operating_systems) {
@@ -239,9 +210,9 @@ TEST(Keystreams, RAND_6_a_forked_child_of_a_forked_child_cannot_draw_either) {
 }
 
 TEST(Keystreams, RAND_6_a_forked_child_gets_no_mask_that_was_ready_before) {
-    const Model model({{6, 5}}, Fill::random, 1);
+    const WeightGroups groups({{6, 5}}, Fill::random, 1);
     Keystream keys;
-    CancellationStock stock(model.weights(), paper_planes, keys, {.depth = 8, .batch = 4});
+    CancellationStock stock(groups.offloaded, paper_planes, keys, {.depth = 8, .batch = 4});
     stock.wait_until_ready(8);
     EXPECT_TRUE(holds_in_a_fork([&] {
         std::vector<Mask> masks;
@@ -252,42 +223,6 @@ TEST(Keystreams, RAND_6_a_forked_child_gets_no_mask_that_was_ready_before) {
     std::vector<Mask> masks;
     stock.take(0, 8, masks);
     EXPECT_EQ(masks.size(), 8U);
-}
-
-TEST(Keystreams, RAND_6_a_forked_child_neither_sends_nor_ends_the_session) {
-    const Model model({{6, 5}}, Fill::random, 1);
-    Random random(2);
-    Connection connection(model, stock_of(8));
-    const Columns columns = random_columns(model.matrices[0], 1, Fill::random, random);
-    EXPECT_TRUE(holds_in_a_fork([&] {
-        const std::size_t sent = connection.transport.sent.size();
-        const bool refused =
-            throws_internal_error([&] { connection.charlie.send(0, columns.view()); }) &&
-            throws_internal_error([&] { connection.charlie.close(); });
-        std::destroy_at(&connection.charlie);
-        return refused && connection.transport.sent.size() == sent;
-    }));
-    EXPECT_EQ(fixture::to_reference(round(connection.charlie, 0, columns, 6)),
-              exact_products(model.matrices[0], columns));
-}
-
-TEST(Keystreams, RAND_6_a_forked_child_does_not_abort_the_message_of_its_parent) {
-    const Model model({{6, 5}}, Fill::random, 1);
-    Random random(2);
-    Connection connection(model, stock_of(8));
-    const Columns columns = random_columns(model.matrices[0], 1, Fill::random, random);
-    connection.charlie.send(0, columns.view());
-    Products products(6);
-    EXPECT_TRUE(holds_in_a_fork([&] {
-        const std::size_t sent = connection.transport.sent.size();
-        const bool refused = throws_internal_error([&] {
-            connection.charlie.receive({products.data(), 1, 6});
-        });
-        std::destroy_at(&connection.charlie);
-        return refused && connection.transport.sent.size() == sent;
-    }));
-    connection.charlie.receive({products.data(), 1, 6});
-    EXPECT_EQ(fixture::to_reference(products), exact_products(model.matrices[0], columns));
 }
 
 RC_GTEST_PROP(Aes, RAND_7_OpenSSL_and_the_reference_agree, ()) {
