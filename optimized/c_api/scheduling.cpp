@@ -32,7 +32,7 @@ slip_status status_of(const std::exception_ptr& error, std::string& message) {
     return status;
 }
 
-void tell(slip_on_end on_end, void* context, const GenerationEnd& end) {
+void notify(slip_on_end on_end, void* context, const GenerationEnd& end) {
     std::string message;
     const slip_status status = status_of(end.error, message);
     const slip_generation_end told{.reason = static_cast<slip_end_reason>(end.reason),
@@ -68,7 +68,7 @@ Submission submission_of(const slip_generation_request& request, const HeldSched
     submission.on_end = [&held, on_end = request.on_end,
                          context = request.context](const GenerationEnd& end) {
         const HeldScheduler::Callback callback(held);
-        if (on_end != nullptr) tell(on_end, context, end);
+        if (on_end != nullptr) notify(on_end, context, end);
     };
     return submission;
 }

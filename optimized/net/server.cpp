@@ -86,7 +86,7 @@ void TlsServer::State::accept() {
         sessions.collect();
         if (error) {
             // Too many open files, most likely: give the sessions time to end.
-            sessions.tell("unknown", "the connection was not accepted: " + error.message());
+            sessions.report("unknown", "the connection was not accepted: " + error.message());
             std::this_thread::sleep_for(std::chrono::milliseconds(100));
         } else {
             begin(std::move(socket));

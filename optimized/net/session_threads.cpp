@@ -30,7 +30,7 @@ void SessionThreads::begin(const std::string& peer, const std::string& origin,
     try {
         begin_with(peer, origin, connect());
     } catch (const std::exception& error) {
-        tell(peer, error.what());
+        report(peer, error.what());
     }
 }
 
@@ -55,7 +55,7 @@ void SessionThreads::begin_with(const std::string& peer, const std::string& orig
 /// origin with the most handshakes one whose peer has sent nothing, or else the oldest. So whoever
 /// opens many takes his own places, and an honest peer, who speaks at once, keeps his. `mutex_` is
 /// held.
-std::list<SessionThreads::Session>::iterator SessionThreads::who_gives_way() {
+std::list<SessionThreads::Session>::iterator SessionThreads::session_to_end() {
     std::map<std::string, std::size_t> of_origin;
     for (const Session& session : sessions_) {
         if (session.can_give_way()) ++of_origin[session.origin];
@@ -78,7 +78,7 @@ bool SessionThreads::make_room() {
     {
         const std::lock_guard lock(mutex_);
         if (sessions_.size() < 2 * most_) return true;
-        const auto chosen = who_gives_way();
+        const auto chosen = session_to_end();
         if (chosen == sessions_.end()) return false;
         chosen->gave_way = true;
         if (chosen->connection) chosen->connection->interrupt();
@@ -105,7 +105,7 @@ void SessionThreads::attend(Session& session) noexcept {
     try {
         talk(session, *connection);
     } catch (const std::exception& error) {
-        tell(session.peer, reason_of(session, error));
+        report(session.peer, reason_of(session, error));
     }
     connection->finish();
     const std::lock_guard lock(mutex_);
@@ -173,7 +173,7 @@ void SessionThreads::stop() {
     join(true);
 }
 
-void SessionThreads::tell(const std::string& peer, std::string reason) {
+void SessionThreads::report(const std::string& peer, std::string reason) {
     std::replace(reason.begin(), reason.end(), '"', '\'');
     const std::lock_guard lock(report_mutex_);
     report_("peer=" + peer + " reason=\"" + reason + "\"");

@@ -53,7 +53,7 @@ public:
     void interrupt();
     /// The same, and returns when every session has ended.
     void stop();
-    void tell(const std::string& peer, std::string reason);
+    void report(const std::string& peer, std::string reason);
 
 private:
     /// How far a peer has come: he has sent nothing, or something, or may open a session.
@@ -78,7 +78,7 @@ private:
 
     void begin_with(const std::string& peer, const std::string& origin,
                     std::unique_ptr<ServedConnection> connection);
-    std::list<Session>::iterator who_gives_way();
+    std::list<Session>::iterator session_to_end();
     bool make_room();
     void attend(Session& session) noexcept;
     std::string reason_of(const Session& session, const std::exception& error);

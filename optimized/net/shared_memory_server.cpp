@@ -95,8 +95,8 @@ void SharedMemoryServer::State::accept() {
     if (socket.number() >= 0) return begin(std::move(socket));
     if (error == EAGAIN || error == EINTR || error == ECONNABORTED) return;
     // Too many open files, most likely: give the sessions time to end.
-    sessions.tell("unknown",
-                  "the connection was not accepted: " + std::generic_category().message(error));
+    sessions.report("unknown",
+                    "the connection was not accepted: " + std::generic_category().message(error));
     std::this_thread::sleep_for(std::chrono::milliseconds(100));
 }
 

@@ -93,7 +93,7 @@ Sent CharlieColumns::mask(base::GroupId group, const wire::ColumnsHeader& header
     return Sent(std::move(exchange));
 }
 
-Answered CharlieColumns::decode_reply(Sent&& sent, std::span<const std::byte> payload) const {
+Replied CharlieColumns::decode_reply(Sent&& sent, std::span<const std::byte> payload) const {
     const wire::ColumnsHeader header = sent.header();
     if (wire::decode_columns_header(wire::FrameType::reply, payload) != header) {
         throw ProtocolError("REPLY: sequence, group or columns are not those of the APPLY");
@@ -102,12 +102,12 @@ Answered CharlieColumns::decode_reply(Sent&& sent, std::span<const std::byte> pa
         wire::decode_residues(payload, header, planes(), shapes()[sent.group()].outputs());
     Exchange exchange = std::move(sent.exchange_);
     std::copy(reply.begin(), reply.end(), exchange.reply.resize(reply.size()).begin());
-    return Answered(std::move(exchange));
+    return Replied(std::move(exchange));
 }
 
-std::optional<Checked> CharlieColumns::check(Answered&& answered) {
+std::optional<Checked> CharlieColumns::check(Replied&& replied) {
     require(!over_, "CharlieColumns: the session is over");
-    auto checked = check_.check(std::move(answered));
+    auto checked = check_.check(std::move(replied));
     if (!checked) wipe_secrets();  // INTEG-6
     return checked;
 }

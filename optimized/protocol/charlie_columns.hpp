@@ -54,10 +54,10 @@ public:
               base::MatrixView<const std::int16_t> activations);
     /// SESS-3, WIRE-8: takes the residues of the REPLY to `sent`. Throws ProtocolError for another
     /// frame.
-    Answered decode_reply(Sent&& sent, std::span<const std::byte> payload) const;
+    Replied decode_reply(Sent&& sent, std::span<const std::byte> payload) const;
     /// INTEG-3. Nothing on a reject, and then the secrets are wiped: nothing is checked or unmasked
     /// any more. Throws InternalError for a reply that was checked before, or after the end.
-    std::optional<Checked> check(Answered&& answered);
+    std::optional<Checked> check(Replied&& replied);
     /// MASK-4, MASK-8, HIDE-5: y_D, or W' q, for every column, b x M of them or, of a convolution,
     /// outputs(). Throws InternalError for a reply to another session, or one that was unmasked
     /// before, or after the end, and if a product does not pass MASK-10: then Charlie's own files

@@ -1,7 +1,7 @@
 // One message of Charlie's on its way. Every step is a type that only the step before it gives, so
 // that what SESS-1 and INTEG-5 forbid does not compile:
 //
-//   CharlieColumns::mask -> Sent -> decode_reply -> Answered -> check -> Checked -> unmask
+//   CharlieColumns::mask -> Sent -> decode_reply -> Replied -> check -> Checked -> unmask
 #pragma once
 
 #include <cstdint>
@@ -31,7 +31,7 @@ struct Exchange {
     std::vector<std::uint64_t> expected;      // MASK-10, one per column with a lattice mask
 };
 
-/// An APPLY: masked, and not yet answered.
+/// An APPLY: masked, and without a reply yet.
 class Sent {
 public:
     base::GroupId group() const { return exchange_.group; }
@@ -47,7 +47,7 @@ private:
 
 /// An APPLY with its REPLY: canonical residues (WIRE-8), and nothing else is known of them. What
 /// was moved from has neither.
-class Answered {
+class Replied {
 public:
     base::GroupId group() const { return exchange_.group; }
     std::span<const std::uint8_t> inputs() const {
@@ -58,7 +58,7 @@ public:
 private:
     friend class CharlieColumns;
     friend class Checked;
-    explicit Answered(Exchange&& exchange) : exchange_(std::move(exchange)) {}
+    explicit Replied(Exchange&& exchange) : exchange_(std::move(exchange)) {}
     Exchange exchange_;
 };
 
@@ -68,7 +68,7 @@ class Checked {
 private:
     friend class IntegrityCheck;
     friend class CharlieColumns;
-    explicit Checked(Answered&& answered) : exchange_(std::move(answered.exchange_)) {}
+    explicit Checked(Replied&& replied) : exchange_(std::move(replied.exchange_)) {}
     Exchange exchange_;
 };
 

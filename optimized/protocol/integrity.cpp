@@ -72,8 +72,8 @@ IntegrityCheck::IntegrityCheck(const base::CheckSecret& secret, std::vector<Prod
                                planes);
 }
 
-std::optional<Checked> IntegrityCheck::check(Answered&& answered) const {
-    Answered own = std::move(answered);
+std::optional<Checked> IntegrityCheck::check(Replied&& replied) const {
+    Replied own = std::move(replied);
     require(!own.outputs().empty(), "IntegrityCheck: there is no reply");
     if (!accepts(own.group(), own.inputs(), own.outputs())) return std::nullopt;
     return Checked(std::move(own));

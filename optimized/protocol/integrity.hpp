@@ -27,9 +27,9 @@ public:
     std::size_t planes() const { return planes_; }
     const std::vector<base::ProductShape>& shapes() const { return shapes_; }
 
-    /// INTEG-3 for all of `answered`, which is consumed; nothing on a reject. Throws InternalError
+    /// INTEG-3 for all of `replied`, which is consumed; nothing on a reject. Throws InternalError
     /// if it was moved from.
-    std::optional<Checked> check(Answered&& answered) const;
+    std::optional<Checked> check(Replied&& replied) const;
 
     /// The verdict alone: true iff w y = s x for all kappa combinations in every plane of every
     /// column. An honest reply is always accepted, a wrong one with probability at most

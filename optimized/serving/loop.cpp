@@ -234,13 +234,13 @@ void Loop::keep(Generation& generation) {
 void Loop::step() {
     const std::vector<Part> parts = choose_step(
         live_, *model_.graph, {options_.prompt_tokens_per_step, options_.guess_columns});
-    std::vector<Sharer> sharers;
-    sharers.reserve(parts.size());
+    std::vector<Participant> participants;
+    participants.reserve(parts.size());
     for (const Part& part : parts) {
         const std::size_t wanted = part.entry().logits_rows();
-        sharers.push_back({&part.generation->receipt, part.tokens, wanted});
+        participants.push_back({&part.generation->receipt, part.tokens, wanted});
     }
-    costs_.begin(*sessions_.runtime(), std::move(sharers));
+    costs_.begin(*sessions_.runtime(), std::move(participants));
     std::vector<float> logits;
     if (!compute(parts, logits)) return;
     calls_.succeed();

@@ -12,27 +12,28 @@ namespace slip::serving {
 using base::GroupId;
 using base::MatrixView;
 
-void SharedCosts::begin(api::Runtime& runtime, std::vector<Sharer> sharers) {
+void SharedCosts::begin(api::Runtime& runtime, std::vector<Participant> participants) {
     runtime_ = &runtime;
-    sharers_ = std::move(sharers);
-    columns_.assign(sharers_.size(), {});
+    participants_ = std::move(participants);
+    columns_.assign(participants_.size(), {});
     message_ = {};
 }
 
 /// Whose the columns of a product are: in the order of the batch, as many per token as the group
 /// has (ATTN-1).
 void SharedCosts::place_columns(GroupId group, std::size_t columns) {
-    const auto own = [&](const Sharer& sharer) {
-        return group == head_ ? sharer.wanted : sharer.rows;
+    const auto own = [&](const Participant& participant) {
+        return group == head_ ? participant.wanted : participant.rows;
     };
     std::size_t tokens = 0;
-    for (const Sharer& sharer : sharers_) tokens += own(sharer);
+    for (const Participant& participant : participants_) tokens += own(participant);
     const std::size_t per_token = columns / std::max<std::size_t>(tokens, 1);
-    base::require(sharers_.size() == 1 || per_token * tokens == columns,
+    base::require(participants_.size() == 1 || per_token * tokens == columns,
                   "SharedCosts: a product that is not of this step");
     std::size_t first = 0;
-    for (std::size_t i = 0; i < sharers_.size(); ++i) {
-        const std::size_t count = sharers_.size() == 1 ? columns : own(sharers_[i]) * per_token;
+    for (std::size_t i = 0; i < participants_.size(); ++i) {
+        const std::size_t count =
+            participants_.size() == 1 ? columns : own(participants_[i]) * per_token;
         columns_[i] = {first, first + count};
         first += count;
     }
@@ -55,20 +56,20 @@ void SharedCosts::apply(GroupId group, MatrixView<const float> input,
     }
 }
 
-/// The sharer's columns in the message, counted from its first.
-SharedCosts::Columns SharedCosts::own_in_message(std::size_t sharer) const {
-    const Columns own = columns_[sharer];
+/// The participant's columns in the message, counted from its first.
+SharedCosts::Columns SharedCosts::own_in_message(std::size_t participant) const {
+    const Columns own = columns_[participant];
     const std::size_t first = std::clamp(own.first, message_.first, message_.end);
     const std::size_t end = std::clamp(own.end, message_.first, message_.end);
     return {first - message_.first, end - message_.first};
 }
 
-bool SharedCosts::in_last_message(std::size_t sharer) const {
-    return own_in_message(sharer).count() > 0;
+bool SharedCosts::in_last_message(std::size_t participant) const {
+    return own_in_message(participant).count() > 0;
 }
 
 void SharedCosts::share(const RunStatistics& before, const RunStatistics& after) const {
-    for (std::size_t i = 0; i < sharers_.size(); ++i) {
+    for (std::size_t i = 0; i < participants_.size(); ++i) {
         const Columns own = own_in_message(i);
         if (own.count() == 0) continue;
         // Rounded at the borders of the columns, so that the shares add up.
@@ -76,7 +77,7 @@ void SharedCosts::share(const RunStatistics& before, const RunStatistics& after)
             const std::uint64_t whole = after.*cost - before.*cost;
             return whole * own.end / message_.count() - whole * own.first / message_.count();
         };
-        Receipt& receipt = *sharers_[i].receipt;
+        Receipt& receipt = *participants_[i].receipt;
         receipt.rounds += after.rounds - before.rounds;
         receipt.checks += after.checks - before.checks;
         receipt.bytes_up += part(&RunStatistics::bytes_up);

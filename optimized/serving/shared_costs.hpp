@@ -12,7 +12,7 @@
 namespace slip::serving {
 
 /// A generation's columns in a step.
-struct Sharer {
+struct Participant {
     Receipt* receipt;
     std::size_t rows;    // its tokens
     std::size_t wanted;  // of these, the ones whose logits are wanted: the columns of the head
@@ -26,12 +26,12 @@ public:
     /// `head`: the group that only wanted rows go to.
     explicit SharedCosts(base::GroupId head) : head_(head) {}
 
-    /// The next steps are of `sharers`, in the order of the batch, and go through `runtime`. Both
-    /// the runtime and the receipts outlive these steps. A sharer who is alone has every column,
-    /// also those of tokens that are computed again.
-    void begin(api::Runtime& runtime, std::vector<Sharer> sharers);
-    /// Whether the last message held columns of this sharer; false if none was begun.
-    bool in_last_message(std::size_t sharer) const;
+    /// The next steps are of `participants`, in the order of the batch, and go through `runtime`.
+    /// Both the runtime and the receipts outlive these steps. A participant who is alone has every
+    /// column, also those of tokens that are computed again.
+    void begin(api::Runtime& runtime, std::vector<Participant> participants);
+    /// Whether the last message held columns of this participant; false if none was begun.
+    bool in_last_message(std::size_t participant) const;
 
     void apply(base::GroupId group, base::MatrixView<const float> input,
                std::span<const base::MatrixView<float>> outputs) override;
@@ -43,13 +43,13 @@ private:
         std::size_t count() const { return end - first; }
     };
     void place_columns(base::GroupId group, std::size_t columns);
-    Columns own_in_message(std::size_t sharer) const;
+    Columns own_in_message(std::size_t participant) const;
     void share(const RunStatistics& before, const RunStatistics& after) const;
 
     const base::GroupId head_;
     api::Runtime* runtime_ = nullptr;
-    std::vector<Sharer> sharers_;
-    std::vector<Columns> columns_;  // of each sharer, among those of the product
+    std::vector<Participant> participants_;
+    std::vector<Columns> columns_;  // of each participant, among those of the product
     Columns message_;               // among the same; empty before the first message of a step
 };
 

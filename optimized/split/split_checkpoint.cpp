@@ -198,17 +198,17 @@ public:
             progress_.finished_weights += weights_in(groups[g]);
         }
         progress_.skipped = progress_.finished;
-        tell();
+        show_progress();
     }
     void finish(const MemberShape& member, std::size_t n) {
         ++progress_.finished;
         progress_.finished_weights += member.m * n;
         progress_.name = member.name();
-        tell();
+        show_progress();
     }
 
 private:
-    void tell() const {
+    void show_progress() const {
         if (report_) report_(progress_);
     }
     std::function<void(const SplitProgress&)> report_;

@@ -159,12 +159,12 @@ HttpResponse Service::defect(const std::string& peer) {
 HttpResponse Service::unreadable(const HttpError& error, const std::string& peer) {
     RequestLine line;
     line.peer = peer;
-    tell(std::move(line), error.status(), true);
+    log(std::move(line), error.status(), true);
     return answer(refused(error.status(), error.what()));
 }
 
 /// Logs a request that nobody handles.
-void Service::tell(RequestLine line, unsigned status, bool whole) const {
+void Service::log(RequestLine line, unsigned status, bool whole) const {
     if (!options_.told) return;
     line.status = status;
     line.whole = whole;
@@ -255,18 +255,18 @@ std::optional<HttpResponse> Service::refusal(const HttpRequest& head) {
         if (error.status == 401 && route != nullptr && route->access == Route::Access::operators) {
             response.fields.emplace_back("WWW-Authenticate", "Basic realm=\"slip\"");
         }
-        tell(line_of(head), error.status, true);
+        log(line_of(head), error.status, true);
         return response;
     } catch (...) {
         HttpResponse response = defect(head.peer);
-        tell(line_of(head), response.status, true);
+        log(line_of(head), response.status, true);
         return response;
     }
     return std::nullopt;
 }
 
 void Service::given_up(const HttpRequest& request) {
-    tell(line_of(request), RequestLine::client_gone, false);
+    log(line_of(request), RequestLine::client_gone, false);
 }
 
 void Service::handle(HttpRequest request, std::shared_ptr<Reply> reply) {

@@ -88,7 +88,7 @@ private:
     void submit(const GenerationOrder& order, bool chat, std::vector<std::vector<TokenId>> prompts,
                 const std::string& tenant, const std::shared_ptr<ToldReply>& reply);
     std::size_t fit(const GenerationOrder& order, std::size_t prompt) const;
-    void tell(RequestLine line, unsigned status, bool whole) const;
+    void log(RequestLine line, unsigned status, bool whole) const;
     RequestLine line_of(const HttpRequest& request) const;
     void require_short(const GenerationOrder& order) const;
     std::string tenant_of(const HttpRequest& request) const;

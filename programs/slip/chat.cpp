@@ -28,7 +28,7 @@ namespace slip::tool {
 namespace {
 
 /// A line of its own, of the program's and not of the model's.
-void tell(const std::string& text) { std::cerr << '(' << text << ')' << std::endl; }
+void say(const std::string& text) { std::cerr << '(' << text << ')' << std::endl; }
 
 class Conversation {
 public:
@@ -53,8 +53,8 @@ public:
         const std::vector<TokenId> prompt = prompt_that_fits();
         if (prompt.size() > model_.max_positions()) {
             messages_.pop_back();
-            tell("This message does not fit the model's context of " +
-                 std::to_string(model_.max_positions()) + " tokens.");
+            say("This message does not fit the model's context of " +
+                std::to_string(model_.max_positions()) + " tokens.");
             return;
         }
         SamplingOptions sampling = sampling_;
@@ -88,8 +88,8 @@ private:
             messages_.erase(oldest, oldest + 2);
             prompt = format_.encode(messages_);
             if (std::exchange(told_, true)) continue;
-            tell("The model's context of " + std::to_string(context) +
-                 " tokens is full: from now on the oldest turns are forgotten.");
+            say("The model's context of " + std::to_string(context) +
+                " tokens is full: from now on the oldest turns are forgotten.");
         }
         return prompt;
     }
@@ -133,8 +133,8 @@ bool obey(const std::string& line, Conversation& conversation) {
         std::vector<std::string> names;
         names.reserve(chat_commands.size());
         for (const ChatCommand& command : chat_commands) names.emplace_back(command.name);
-        tell("There is no command '" + printable(line) + "'" + did_you_mean(line, names) +
-             "; /help lists them. Nothing was sent.");
+        say("There is no command '" + printable(line) + "'" + did_you_mean(line, names) +
+            "; /help lists them. Nothing was sent.");
     }
     return true;
 }

@@ -95,7 +95,7 @@ EventLog::Format log_format(const Options& options) {
 
 EventLog::~EventLog() {
     try {
-        tell_suppressed();
+        write_suppressed();
     } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory for a line
     }
 }
@@ -116,7 +116,7 @@ void EventLog::write_line(const Fields& fields) const {
     std::cerr.clear();  // a reader who is gone may be followed by another
 }
 
-bool EventLog::may_tell() {
+bool EventLog::may_write() {
     const auto passed = std::chrono::floor<std::chrono::seconds>(Clock::now() - refilled_);
     refilled_ += passed;
     allowed_ = std::min(burst, allowed_ + static_cast<std::uint64_t>(passed.count()));
@@ -125,23 +125,23 @@ bool EventLog::may_tell() {
     return true;
 }
 
-void EventLog::tell_suppressed() {
+void EventLog::write_suppressed() {
     if (suppressed_ > 0) write({{"suppressed", suppressed_}});
     suppressed_ = 0;
 }
 
-void EventLog::tell(const Fields& fields) {
+void EventLog::add(const Fields& fields) {
     const std::lock_guard lock(mutex_);
     write(fields);
 }
 
-void EventLog::tell_limited(const Fields& fields) {
+void EventLog::add_limited(const Fields& fields) {
     const std::lock_guard lock(mutex_);
-    if (!may_tell()) {
+    if (!may_write()) {
         ++suppressed_;
         return;
     }
-    tell_suppressed();
+    write_suppressed();
     write(fields);
 }
 

@@ -30,17 +30,17 @@ public:
     EventLog& operator=(const EventLog&) = delete;
     ~EventLog();
 
-    void tell(const Fields& fields);
+    void add(const Fields& fields);
     /// What a peer may cause as often as he likes: no more than `burst` come at once and one per
     /// second after that; the field suppressed counts the others.
-    void tell_limited(const Fields& fields);
+    void add_limited(const Fields& fields);
 
 private:
     using Clock = std::chrono::steady_clock;
-    bool may_tell();
+    bool may_write();
     void write(const Fields& fields);
     void write_line(const Fields& fields) const;
-    void tell_suppressed();
+    void write_suppressed();
 
     const std::string name_;
     const Format format_;

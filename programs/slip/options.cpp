@@ -229,7 +229,7 @@ void Options::tell_warnings(bool in_log) const {
     for (const std::string& text : warnings_) {
         if (in_log) {
             EventLog(command.c_str(), log_format(*this))
-                .tell({{"level", "warning"}, {"note", text}});
+                .add({{"level", "warning"}, {"note", text}});
         } else {
             std::cerr << "slip " << command << ": warning: " << printable(text) << std::endl;
         }

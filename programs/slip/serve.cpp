@@ -41,19 +41,17 @@ public:
         : log_("serve", log_format(options)), all_(level_is_info(options)) {}
 
     /// What an operator may have to see to.
-    void note(const std::string& text) {
-        log_.tell_limited({{"level", "warning"}, {"note", text}});
-    }
+    void note(const std::string& text) { log_.add_limited({{"level", "warning"}, {"note", text}}); }
     void info(EventLog::Fields fields) {
         if (!all_) return;
         fields.insert(fields.begin(), {"level", "info"});
-        log_.tell(fields);
+        log_.add(fields);
     }
     void defect(const std::string& kind, const std::string& peer) {
-        log_.tell_limited({{"level", "error"},
-                           {"note", "a request ended by an error of this server's own"},
-                           {"kind", kind},
-                           {"peer", peer}});
+        log_.add_limited({{"level", "error"},
+                          {"note", "a request ended by an error of this server's own"},
+                          {"kind", kind},
+                          {"peer", peer}});
     }
     bool tells_all() const { return all_; }
 

@@ -139,7 +139,7 @@ void run(Server& server, const std::string& address, const sigset_t& signals,
          std::function<void()> reload, EventLog::Fields about, EventLog& log) {
     const StopOnSignal stop_on_signal(signals, {[&] { server.stop(); }, {}, std::move(reload)});
     about.emplace_back("listening", address);
-    log.tell(about);
+    log.add(about);
     std::cout << "listening on " << address << std::endl;
     server.run();
 }
@@ -147,9 +147,9 @@ void run(Server& server, const std::string& address, const sigset_t& signals,
 void reload(TlsServer& server, EventLog& log) {
     try {
         server.reload();
-        log.tell({{"note", "the certificates were read again"}});
+        log.add({{"note", "the certificates were read again"}});
     } catch (const BadInput& error) {
-        log.tell({{"note", "the certificates stay as they were: " + std::string(error.what())}});
+        log.add({{"note", "the certificates stay as they were: " + std::string(error.what())}});
     }
 }
 
@@ -163,7 +163,7 @@ void serve_until_signal(const Options& options, const sigset_t& signals, EventLo
     const std::string prober = options.text_or("probes-from", "");
     const auto report = [&](const std::string& line) {
         const EventLog::Fields fields = fields_of(line);
-        if (prober.empty() || !is_probe(fields, prober)) log.tell_limited(fields);
+        if (prober.empty() || !is_probe(fields, prober)) log.add_limited(fields);
     };
     if (address.in_memory()) {
         SharedMemoryServer server(address.socket, peer_user(options), serving_options(options),

@@ -478,7 +478,7 @@ struct Columnwise {
     explicit Columnwise(const Model& m) : model(m) { charlie.open_stock({.depth = 0, .batch = 1}); }
 
     /// An APPLY to `group` and its REPLY, with `error` added to one byte.
-    Answered answered(GroupId group, std::uint8_t error = 0) {
+    Replied answered(GroupId group, std::uint8_t error = 0) {
         const kernels::GroupWeights& w = model.weights()[group];
         const std::vector<std::int16_t> q(2 * w.cols(), 1);
         const wire::ColumnsHeader header{0, group, 2};

@@ -22,7 +22,7 @@ using base::MatrixView;
 struct Steps {
     CharlieColumns& charlie;
     Sent sent;
-    Answered answered;
+    Replied answered;
     Checked checked;
     std::optional<Checked> verdict;
     std::span<const std::byte> payload;
@@ -32,7 +32,7 @@ struct Steps {
 
 void in_order(Steps& s, const wire::ColumnsHeader& header, MatrixView<const std::int16_t> q) {
     Sent sent = s.charlie.mask(header.group, header, q);
-    Answered answered = s.charlie.decode_reply(std::move(sent), s.payload);
+    Replied answered = s.charlie.decode_reply(std::move(sent), s.payload);
     std::optional<Checked> verdict = s.charlie.check(std::move(answered));
     if (verdict) s.charlie.unmask(std::move(*verdict), s.y);
 }
@@ -87,7 +87,7 @@ void unmasked_into_other_integers(Steps& s, CharlieSession& session) {
 
 void forged(Steps& s) {
     Checked verdict(std::move(s.answered));  // error: private
-    Answered answered(Exchange{});           // error: private
+    Replied answered(Exchange{});            // error: private
     s.checked.exchange_.reply.span();        // error: private
 }
 

@@ -9,6 +9,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <ostream>
 #include <string>
 #include <utility>
 #include <vector>
@@ -197,6 +198,9 @@ struct Kind {
     /// Changes the reply. The errors do not depend on w.
     void (*spoil)(Random&, const Messages&, Exchange&);
 };
+
+/// As the name of a test shows it.
+void PrintTo(const Kind& kind, std::ostream* os) { *os << kind.name; }
 
 void add_error(Random& random, Exchange& exchange, std::size_t p, std::size_t c) {
     for (unsigned& entry : exchange.reply[p][c]) {

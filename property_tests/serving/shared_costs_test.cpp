@@ -15,8 +15,8 @@
 namespace slip::testing {
 namespace {
 
+using serving::Participant;
 using serving::SharedCosts;
-using serving::Sharer;
 
 constexpr base::GroupId head = 9;
 
@@ -65,23 +65,23 @@ RC_GTEST_PROP(SharedCosts, SERVE_1_shares_of_all_messages_add_up, ()) {
     const auto any = [](std::size_t least, std::size_t most) {
         return rc::gen::inRange<std::size_t>(least, most + 1);
     };
-    const auto sharing = *any(1, 8).as("sharers");
+    const auto sharing = *any(1, 8).as("participants");
     const auto rows = *rc::gen::container<std::vector<std::size_t>>(sharing, any(1, 5)).as("rows");
     const auto per_token = *any(1, 3).as("columns per token");
     CountingRuntime runtime(*any(1, 20).as("columns per message"));
     std::vector<Receipt> receipts(rows.size());
-    std::vector<Sharer> sharers;
+    std::vector<Participant> participants;
     std::size_t all = 0;
     for (std::size_t i = 0; i < rows.size(); ++i) {
-        sharers.push_back({&receipts[i], rows[i], i % 2 == 0 ? 1U : 0U});
+        participants.push_back({&receipts[i], rows[i], i % 2 == 0 ? 1U : 0U});
         all += rows[i];
     }
     SharedCosts costs(head);
-    costs.begin(runtime, sharers);
+    costs.begin(runtime, participants);
     multiply(costs, 0, all * per_token);
     std::size_t first = 0;
     for (std::size_t i = 0; i < rows.size(); ++i) {
-        // Messages that overlap the sharer's columns.
+        // Messages that overlap the participant's columns.
         const std::size_t end = first + rows[i] * per_token;
         const std::size_t largest = runtime.columns_per_message(0);
         RC_ASSERT(receipts[i].rounds == (end - 1) / largest - first / largest + 1);
