@@ -291,10 +291,12 @@ class Links(CheckCase):
         self.assert_red(links, "no such heading")
 
     def test_missing_name(self):
-        self.write("optimized/base/a.hpp", "class Mask { void take(); };\n")
-        self.write("README.md", "[`Mask::take()`](optimized/base/a.hpp) [taken](optimized/base/a.hpp)\n")
+        self.write("optimized/base/a.hpp", "class Mask { struct In {}; void take(); };\nvoid give();\n"
+                   "void Stock::open() {}\n")
+        self.write("README.md", "[`Mask::take()`](optimized/base/a.hpp) [taken](optimized/base/a.hpp) "
+                   "[`give()`](optimized/base/a.hpp) [`Stock::open()`](optimized/base/a.hpp)\n")
         self.assertEqual(links.check(self.root), [])
-        for name in ("Mask::give()", "Mas", "Mask::ta"):
+        for name in ("Mask::give()", "Mas", "Mask::ta", "Mask::open()", "give::take"):
             self.write("README.md", f"[`{name}`](optimized/base/a.hpp)\n")
             self.assert_red(links, "README.md: link from", "which has no such name")
 
