@@ -1,10 +1,8 @@
 # slip_room() and what it builds with.
 
 # Most of a compiler's time goes into headers that are not ours: those that are used most are compiled
-# once for the rooms and once for the programs, whose code is position-independent in another way. The
-# preset `fuzz` does without, and so sees what a file does not include itself, in the rooms that its
-# targets are linked with. No preset sees it in the others: gpu, graph, engines, net, api, serving, c_api
-# and the programs.
+# once for the rooms and once for the programs, whose code is position-independent in another way. What a
+# file does not include itself tools/tidy sees, which reads each file without them and alone.
 function(slip_headers name)
   set(source ${CMAKE_CURRENT_BINARY_DIR}/${name}.cpp)
   file(CONFIGURE OUTPUT ${source} CONTENT "")

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "optimized/masks/contracts.hpp"
+#include "optimized/masks/leaf/lanes.hpp"
 
 namespace slip::masks {
 
