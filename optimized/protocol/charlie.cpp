@@ -50,13 +50,18 @@ public:
     State& operator=(const State&) = delete;
     ~State();
 
-    void send(GroupId group, MatrixView<const std::int16_t> activations);
-    void receive(MatrixView<std::int64_t> products);
-    std::size_t max_columns_of(GroupId group) const;
+    /// One call on a session: refused if the session is dead, and the death of it if `step` fails
+    /// (SESS-4).
+    template <class Step>
+    void run(const Step& step);
+    // What a step does.
+    void send_columns(GroupId group, MatrixView<const std::int16_t> activations);
+    void receive_products(MatrixView<std::int64_t> products);
     void close();
-    void wait_until_ready(std::size_t masks_per_group);
+
     bool alive() const { return alive_; }
-    RunStatistics statistics() const;
+    /// Of what was sent and received.
+    const RunStatistics& traffic() const { return traffic_; }
     CharlieColumns& columns() { return columns_; }
     const CharlieColumns& columns() const { return columns_; }
 
@@ -76,9 +81,7 @@ private:
     void open(Peer& peer, const wire::Hello& hello);
     std::string who(const Peer& peer) const;
     Peer& peer_of(GroupId group);
-    void send_columns(GroupId group, MatrixView<const std::int16_t> activations);
     void require_sendable(GroupId group, MatrixView<const std::int16_t> activations) const;
-    void receive_products(MatrixView<std::int64_t> products);
     void require_no_refusal(Peer& peer, std::span<const std::byte> payload);
     [[noreturn]] void reject(const Peer& peer);
     void transmit(Peer& peer, std::span<const std::byte> frame);
@@ -87,14 +90,12 @@ private:
 
     void wipe_secrets() noexcept;
     void give_up() noexcept;
-    template <class Step>
-    void run(const Step& step);
 
     WrongPeers* const wrong_peers_;  // null where there is no peer
     const std::size_t shards_;
     std::vector<Peer> peers_;  // in the order of their groups
     const std::shared_ptr<Trace> trace_;
-    RunStatistics statistics_;
+    RunStatistics traffic_;
 
     masks::Keystream keys_;
     CharlieColumns columns_;  // after the keys, which its stock's thread uses
@@ -186,7 +187,7 @@ void CharlieSession::State::send_columns(GroupId group,
         transmit(peer, frame);
     }
     sent_at_ = Clock::now();
-    statistics_.bytes_up += frame.size();
+    traffic_.bytes_up += frame.size();
 }
 
 /// SESS-4: in place of any reply David may say why he ends the session.
@@ -226,11 +227,11 @@ void CharlieSession::State::receive_products(MatrixView<std::int64_t> products) 
     auto checked = columns_.check(std::move(answered));
     if (!checked) reject(peer);
     columns_.unmask(std::move(*checked), products);
-    statistics_.rounds += 1;
-    statistics_.checks += 1;
-    statistics_.columns += columns;
-    statistics_.bytes_down += expected;
-    statistics_.round_times.add(std::chrono::duration<double>(received_at - sent_at_).count());
+    traffic_.rounds += 1;
+    traffic_.checks += 1;
+    traffic_.columns += columns;
+    traffic_.bytes_down += expected;
+    traffic_.round_times.add(std::chrono::duration<double>(received_at - sent_at_).count());
 }
 
 void CharlieSession::State::transmit(Peer& peer, std::span<const std::byte> bytes) {
@@ -284,7 +285,6 @@ void CharlieSession::State::give_up() noexcept {
     }
 }
 
-/// One call on a session: refused if the session is dead, and the death of it if it fails (SESS-4).
 template <class Step>
 void CharlieSession::State::run(const Step& step) {
     if (!alive_) throw ProtocolError("the session is dead");
@@ -303,50 +303,17 @@ CharlieSession::State::~State() {
         if (outstanding_) {
             give_up();
         } else {
-            close();
+            run([this] { close(); });
         }
         // NOLINTNEXTLINE(bugprone-empty-catch): the connection has failed; the secrets are gone
     } catch (...) {
     }
 }
 
-void CharlieSession::State::send(GroupId group, MatrixView<const std::int16_t> activations) {
-    run([&] { send_columns(group, activations); });
-}
-
-void CharlieSession::State::receive(MatrixView<std::int64_t> products) {
-    run([&] { receive_products(products); });
-}
-
-std::size_t CharlieSession::State::max_columns_of(GroupId group) const {
-    require(group < columns_.shapes().size(), "CharlieSession::max_columns_of: unknown group");
-    return columns_that_fit(columns_.shapes()[group], columns_.planes());
-}
-
 void CharlieSession::State::close() {
-    run([&] {
-        require(!outstanding_, "CharlieSession::close: a reply is outstanding");
-        wipe_secrets();
-        for (Peer& peer : peers_) transmit(peer, wire::encode_empty(FrameType::close));
-    });
-}
-
-void CharlieSession::State::wait_until_ready(std::size_t masks_per_group) {
-    run([&] { columns_.supply().wait_until_ready(masks_per_group); });
-}
-
-RunStatistics CharlieSession::State::statistics() const {
-    RunStatistics statistics = statistics_;
-    statistics.charlie_seconds = columns_.clock().seconds();
-    const masks::SupplyStatistics supplied = columns_.supplied();
-    statistics.offline_seconds = supplied.seconds;
-    statistics.late_seconds = supplied.late_seconds;
-    statistics.mask_wait_seconds = supplied.wait_seconds;
-    statistics.masks_made = supplied.made;
-    statistics.masks_used = supplied.used;
-    statistics.masks_waited_for = supplied.waited_for;
-    statistics.offline_multiplications = columns_.supply_multiplications();
-    return statistics;
+    require(!outstanding_, "CharlieSession::close: a reply is outstanding");
+    wipe_secrets();
+    for (Peer& peer : peers_) transmit(peer, wire::encode_empty(FrameType::close));
 }
 
 CharlieSession::CharlieSession(const kernels::OffloadedWeights& weights,
@@ -357,26 +324,45 @@ CharlieSession::CharlieSession(const kernels::OffloadedWeights& weights,
 CharlieSession::~CharlieSession() = default;
 
 void CharlieSession::send(GroupId group, MatrixView<const std::int16_t> activations) {
-    state_->send(group, activations);
+    state_->run([&] { state_->send_columns(group, activations); });
 }
 
-void CharlieSession::receive(MatrixView<std::int64_t> products) { state_->receive(products); }
-
-std::size_t CharlieSession::max_columns_of(GroupId group) const {
-    return state_->max_columns_of(group);
+void CharlieSession::receive(MatrixView<std::int64_t> products) {
+    state_->run([&] { state_->receive_products(products); });
 }
 
-void CharlieSession::close() { state_->close(); }
+void CharlieSession::close() {
+    state_->run([&] { state_->close(); });
+}
 
 void CharlieSession::wait_until_ready(std::size_t masks_per_group) {
-    state_->wait_until_ready(masks_per_group);
+    state_->run([&] { state_->columns().supply().wait_until_ready(masks_per_group); });
+}
+
+std::size_t CharlieSession::max_columns_of(GroupId group) const {
+    const CharlieColumns& columns = std::as_const(*state_).columns();
+    require(group < columns.shapes().size(), "CharlieSession::max_columns_of: unknown group");
+    return columns_that_fit(columns.shapes()[group], columns.planes());
 }
 
 bool CharlieSession::alive() const { return state_->alive(); }
 
 masks::StockLevel CharlieSession::stock() const { return state_->columns().stock(); }
 
-RunStatistics CharlieSession::statistics() const { return state_->statistics(); }
+RunStatistics CharlieSession::statistics() const {
+    const CharlieColumns& columns = std::as_const(*state_).columns();
+    RunStatistics statistics = state_->traffic();
+    statistics.charlie_seconds = columns.clock().seconds();
+    const masks::SupplyStatistics supplied = columns.supplied();
+    statistics.offline_seconds = supplied.seconds;
+    statistics.late_seconds = supplied.late_seconds;
+    statistics.mask_wait_seconds = supplied.wait_seconds;
+    statistics.masks_made = supplied.made;
+    statistics.masks_used = supplied.used;
+    statistics.masks_waited_for = supplied.waited_for;
+    statistics.offline_multiplications = columns.supply_multiplications();
+    return statistics;
+}
 
 base::WorkClock& CharlieSession::clock() { return state_->columns().clock(); }
 
