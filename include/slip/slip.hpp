@@ -14,6 +14,7 @@
 #include "slip/plan.hpp"
 #include "slip/planning.hpp"
 #include "slip/run_statistics.hpp"
+#include "slip/sampling.hpp"
 #include "slip/scheduler.hpp"
 #include "slip/sequence.hpp"
 #include "slip/shared_memory.hpp"

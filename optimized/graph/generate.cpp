@@ -59,8 +59,7 @@ std::size_t room_for_guesses(const base::ModelConfig& config, std::size_t length
 
 std::vector<TokenId> generate(const Transformer& model, base::Engine& engine,
                               KeptSequence& sequence, std::span<const TokenId> prompt,
-                              const SamplingOptions& options,
-                              const LanguageModel::OnToken& on_token) {
+                              const SamplingOptions& options, const OnToken& on_token) {
     const std::size_t positions = positions_for(model, prompt, options);
     std::span<const TokenId> input = sequence.begin(prompt);
     sequence.reserve(positions);
@@ -104,7 +103,7 @@ std::vector<TokenId> generate(const Transformer& model, base::Engine& engine,
 
 std::vector<TokenId> generate(const Transformer& model, base::Engine& engine,
                               std::span<const TokenId> prompt, const SamplingOptions& options,
-                              const LanguageModel::OnToken& on_token) {
+                              const OnToken& on_token) {
     KeptSequence sequence(model.config());
     return generate(model, engine, sequence, prompt, options, on_token);
 }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "optimized/graph/transformer.hpp"
-#include "slip/language_model.hpp"
+#include "slip/sampling.hpp"
 
 namespace slip::graph {
 
@@ -47,11 +47,10 @@ private:
 /// of the last step (MODEL-21) included. The sequence is one of this graph alone.
 std::vector<TokenId> generate(const Transformer& model, base::Engine& engine,
                               KeptSequence& sequence, std::span<const TokenId> prompt,
-                              const SamplingOptions& options,
-                              const LanguageModel::OnToken& on_token);
+                              const SamplingOptions& options, const OnToken& on_token);
 /// The same with a sequence of its own.
 std::vector<TokenId> generate(const Transformer& model, base::Engine& engine,
                               std::span<const TokenId> prompt, const SamplingOptions& options,
-                              const LanguageModel::OnToken& on_token);
+                              const OnToken& on_token);
 
 }  // namespace slip::graph

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "slip/language_model.hpp"
+#include "slip/sampling.hpp"
 
 namespace slip::graph {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "optimized/base/secret_buffer.hpp"
-#include "slip/language_model.hpp"
+#include "slip/sampling.hpp"
 
 namespace slip::endpoint {
 

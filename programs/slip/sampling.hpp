@@ -2,7 +2,7 @@
 #pragma once
 
 #include "programs/slip/options.hpp"
-#include "slip/language_model.hpp"
+#include "slip/sampling.hpp"
 
 namespace slip::tool {
 

@@ -41,7 +41,7 @@ class Reference(SystemTest):
         self.assertIn("port() const", result.stderr)
 
     def test_a_reference_to_nothing_is_refused(self):
-        self.change("language_model.hpp", "/// How the next", "/// @ref no_such_name How the next")
+        self.change("sampling.hpp", "/// How the next", "/// @ref no_such_name How the next")
         result = self.make()
         self.assertNotEqual(result.returncode, 0)
         self.assertIn("no_such_name", result.stderr)

@@ -12,7 +12,7 @@
 
 #include "slip/chat.hpp"
 #include "slip/grammar.hpp"
-#include "slip/language_model.hpp"
+#include "slip/sampling.hpp"
 #include "slip/tools.hpp"
 
 namespace slip::endpoint {
