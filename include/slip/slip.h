@@ -81,7 +81,8 @@ typedef struct slip_image_classifier slip_image_classifier;
 /** slip::CharlieOptions and slip::TimeLimits. */
 typedef struct slip_charlie_options {
     size_t size;            /**< sizeof(slip_charlie_options) */
-    size_t masks_ready;     /**< slip::CharlieOptions::masks_ready: uniform masks per group */
+    size_t masks_ready;     /**< slip::CharlieOptions::masks_ready: uniform masks per group, 1 to
+                                 65536; 0: 64 */
     size_t mask_memory;     /**< slip::CharlieOptions::mask_memory: bytes for lattice masks */
     uint32_t timeout_ms;    /**< of a frame that has begun, a handshake, a connection */
     uint32_t patience_ms;   /**< for the peer's next frame to begin */

@@ -8,6 +8,7 @@
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/engines/engines.hpp"
 #include "optimized/engines/hybrid_engine.hpp"
+#include "optimized/masks/mask_supply.hpp"
 #include "optimized/protocol/david.hpp"
 
 namespace slip::api {
@@ -92,7 +93,7 @@ private:
     static protocol::SessionOptions session_options(const SplitFiles& files,
                                                     const CharlieOptions& options) {
         protocol::SessionOptions session;
-        session.stock.depth = std::max(session.stock.depth, options.masks_ready);
+        if (options.masks_ready > 0) session.stock.depth = options.masks_ready;
         session.trace = options.trace;
         session.lattice = files.lattice_masks(options.mask_memory, options.trace);
         return session;
@@ -112,6 +113,11 @@ RunStatistics HybridRuntime::statistics() const {
 
 /// A number that nothing would read is not ignored but refused.
 void require_masks_of(const SplitFiles& files, const CharlieOptions& options) {
+    if (options.masks_ready > most_masks_ready) {
+        throw BadInput("masks_ready is " + std::to_string(options.masks_ready) +
+                       ": expected 1 to " + std::to_string(most_masks_ready) +
+                       " masks per group, or 0 for " + std::to_string(masks::StockOptions{}.depth));
+    }
     const std::string charlie = files.charlie().folder().string();
     if (options.masks_ready > 0 && !files.has_uniform_masks()) {
         throw BadInput(charlie +

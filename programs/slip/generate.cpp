@@ -13,11 +13,13 @@
 #include "optimized/base/files.hpp"
 #include "optimized/graph/sampler.hpp"
 #include "optimized/kernels/registry.hpp"
+#include "optimized/masks/mask_supply.hpp"
 #include "programs/slip/command.hpp"
 #include "programs/slip/model.hpp"
 #include "programs/slip/options.hpp"
 #include "programs/slip/progress.hpp"
 #include "programs/slip/sampling.hpp"
+#include "slip/charlie.hpp"
 #include "slip/error.hpp"
 #include "slip/text_stream.hpp"
 #include "slip/trace.hpp"
@@ -275,13 +277,13 @@ void generate_json(const Options& options, LanguageModel& model, const std::vect
     print_json(model, engine_of(options), prompt, outcome, text, choices);
 }
 
-/// Of --ready, how many uniform masks have to be kept for it: none if the artifact has lattice
-/// masks, of which --mask-memory says how many are kept.
+/// Of --ready, how many uniform masks have to be kept for it, at least as many as without it: none
+/// if the artifact has lattice masks, of which --mask-memory says how many are kept.
 std::size_t masks_to_keep(const Options& options, std::size_t ready) {
     if (ready == 0 || !options.has("artifact")) return ready;
     const auto plan = std::filesystem::path(options.required("artifact")) / "charlie" / "plan.json";
     const auto description = artifact::parse_charlie_description(base::read_file(plan), plan);
-    return description.set->lattice ? 0 : ready;
+    return description.set->lattice ? 0 : std::max(ready, masks::StockOptions{}.depth);
 }
 
 }  // namespace
@@ -301,7 +303,7 @@ int generate(const Arguments& arguments) {
     if (!options.parse(arguments)) return 0;
     require_one_prompt(options);
     SamplingOptions sampling = sampling_of(options);
-    const std::size_t ready = options.number_or("ready", 0, 0, 1U << 16);
+    const std::size_t ready = options.number_or("ready", 0, 0, most_masks_ready);
     const std::string engine = engine_of(options);
     if (engine != "hybrid") {
         for (const char* name : {"ready", "trace"}) {

@@ -20,6 +20,7 @@
 #include "programs/slip/stop_on_signal.hpp"
 #include "programs/slip/stopping.hpp"
 #include "programs/slip/tls_flags.hpp"
+#include "slip/charlie.hpp"
 #include "slip/chat.hpp"
 #include "slip/error.hpp"
 #include "slip/scheduler.hpp"
@@ -29,8 +30,6 @@ namespace {
 
 /// Between two attempts to find a David before the first session.
 constexpr std::chrono::seconds between_attempts{1};
-/// What Charlie keeps without being asked.
-constexpr std::size_t least_masks = 64;
 /// From the second signal to the end of a process that computes and looks at nothing meanwhile.
 constexpr std::chrono::milliseconds last_moment{700};
 
@@ -178,7 +177,7 @@ void declare_answers(Options& options) {
 std::size_t masks_of(const Options& options) {
     const std::string engine = engine_of(options);
     if (engine != "hybrid") options.forbid("masks", "with --engine " + engine);
-    return options.number_or("masks", 0, least_masks, 1U << 16);
+    return options.number_or("masks", 0, 1, most_masks_ready);
 }
 
 /// SERVE-8: how many generations of one name may wait, so that the others find places.

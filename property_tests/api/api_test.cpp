@@ -269,6 +269,30 @@ TEST(Embedding, what_sizes_masks_that_a_model_does_not_have_is_refused) {
     expect_refused(uniform.out, memory, "but a number of masks that are kept ready (masks_ready");
 }
 
+/// No number stands for another one, but for 0.
+TEST(Embedding, as_many_uniform_masks_are_kept_ready_as_were_asked_for) {
+    const TemporaryFolder folder;
+    SplitOptions uniform = small().options;
+    uniform.set = "paper";
+    uniform.out = folder / "uniform";
+    split_checkpoint(small().model, uniform);
+    auto unsplit = open_unsplit<LanguageModel>(uniform.out);
+    const SamplingOptions greedy{8};
+    const auto expected = unsplit.generate(prompt(), greedy);
+    CharlieOptions options;
+    using Numbers = std::pair<std::size_t, std::size_t>;
+    for (const auto& [asked, kept] : {Numbers{0, 64}, {1, 1}, {7, 7}, {100, 100}}) {
+        options.masks_ready = asked;
+        auto charlie = open_charlie_in_process<LanguageModel>(uniform.out, options);
+        EXPECT_EQ(charlie.generate(prompt(), greedy), expected) << asked;
+        EXPECT_EQ(Scheduler(std::move(charlie)).statistics().masks_stocked, kept) << asked;
+    }
+    options.masks_ready = most_masks_ready + 1;
+    const std::string said = refusal(
+        [&] { static_cast<void>(open_charlie_in_process<LanguageModel>(uniform.out, options)); });
+    EXPECT_EQ(said, "masks_ready is 65537: expected 1 to 65536 masks per group, or 0 for 64");
+}
+
 TEST(Embedding, generation_is_the_same_with_and_without_the_protocol) {
     auto unsplit = open_unsplit<LanguageModel>(small().artifact);
     auto charlie = open_charlie_in_process<LanguageModel>(small().artifact);

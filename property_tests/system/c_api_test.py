@@ -88,6 +88,13 @@ class SameResults(Library, SystemTest):
         self.call(BAD_INPUT, "open_charlie_in_process", self.artifact, ctypes.byref(options),
                   ctypes.byref(ctypes.c_void_p()), None, says=["masks_ready", "mask_memory"])
 
+    def test_more_masks_than_can_be_kept_ready_are_refused(self):
+        for wrong in [65537, 2**64 - 1]:
+            options = slip.CharlieOptions(masks_ready=wrong)
+            self.call(BAD_INPUT, "open_charlie_in_process", self.artifact, ctypes.byref(options),
+                      ctypes.byref(ctypes.c_void_p()), None,
+                      says=[f"masks_ready is {wrong}: expected 1 to 65536"])
+
     def test_LIN_4_charlie_and_david_over_descriptors(self):
         david, ends = ctypes.c_void_p(), [end.detach() for end in socket.socketpair()]
         self.call(OK, "open_david", self.artifact / "david", None, ctypes.byref(david))

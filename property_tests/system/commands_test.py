@@ -180,6 +180,9 @@ class WrongFlags(SystemTest):
                      says=["--rank", "--plan"])
         self.refused("split", "--model", "m", "--out", "o", "--plan", "p", "--blocks", "1",
                      says=["--blocks", "--plan"])
+        for number in ["0", "65537"]:
+            self.refused("serve", "--artifact", "a", "--listen", "127.0.0.1:0", "--masks", number,
+                         says=[f"--masks '{number}': expected a whole number, from 1 to 65536"])
         self.refused("split", "--model", "m", "--out", "o", "--blocks", "1",
                      says=["--blocks", "--set hidden"])
         for command in [["split", "--out", "o", "--model"], ["check"]]:

@@ -44,9 +44,9 @@ class Options(ctypes.Structure):
 @c_struct
 class CharlieOptions(Options):
     """How Charlie connects. masks_ready: uniform masks per group to keep ready (of the set "paper", and of
-    convolutions); fewer than 64 count as 64. mask_memory: bytes for lattice masks, which the other sets
-    have; 0 is a little more than a block of 256 masks per group. A model that does not have such masks is
-    refused with either option. timeout_ms: for a connection, a handshake, or a frame that has begun.
+    convolutions), 1 to 65536; 0 is 64. mask_memory: bytes for lattice masks, which the other sets have; 0 is
+    a little more than a block of 256 masks per group. A model that does not have such masks is refused with
+    either option. timeout_ms: for a connection, a handshake, or a frame that has begun.
     patience_ms: for the next frame to begin. busy_limit_ms: how long a busy David is asked again over TLS;
     0 asks once. seal: path of the key that sealed the artifact's hints. `note` and note_context are set by
     this package."""
