@@ -96,7 +96,8 @@ typedef struct slip_charlie_options {
  * other to NULL. A kind that the caller does not expect gets NULL as its place: then a model of
  * that kind is SLIP_BAD_INPUT, before any connection is made. */
 
-/** slip::open_checkpoint(): float32. */
+/** slip::open_checkpoint(): float32. `path` is a Hugging Face folder, a GGUF file or an ONNX
+ * file. */
 SLIP_C_API slip_status slip_open_checkpoint(const char* path, slip_language_model** language,
                                             slip_image_classifier** images);
 /** slip::open_unsplit(): the integer model of a split, without a protocol. `audit` is the folder of
@@ -396,8 +397,9 @@ typedef struct slip_split_options {
     size_t shards;                /**< slip::SplitOptions::shards; 0: one */
 } slip_split_options;
 
-/** slip::split_checkpoint(): splits `model` into OUT/charlie and OUT/david; `out` must not exist.
- * SLIP_STOPPED if `on_progress` returned 0; nothing stays then. */
+/** slip::split_checkpoint(): splits `model`, a Hugging Face folder, a GGUF file or an ONNX file,
+ * into OUT/charlie and OUT/david; `out` must not exist. SLIP_STOPPED if `on_progress` returned 0;
+ * nothing stays then. */
 SLIP_C_API slip_status slip_split(const char* model, const char* out,
                                   const slip_split_options* options);
 /** @} */

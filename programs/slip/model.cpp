@@ -65,8 +65,10 @@ Kind open_hybrid(const Options& options, std::size_t masks_ready,
 void add_model_flags(Options& options) {
     options.group("Model");
     options.add("artifact", "OUT", "what 'slip split' wrote");
-    options.add("model", "DIR",
-                "instead: a Hugging Face checkpoint or an ONNX file, which is run without a split");
+    options.add(
+        "model", "DIR",
+        "instead: a Hugging Face folder, a GGUF file or an ONNX file, which is run without a "
+        "split");
     options.add(
         "engine", "NAME",
         "hybrid (the default with --artifact): the protocol; unsplit: the artifact's integer "

@@ -184,7 +184,7 @@ void print_table(std::FILE* out, const Options& options, const CheckpointMeasure
 
 int plan(const Arguments& arguments) {
     Options options(
-        "plan --model DIR|FILE.onnx (--offload X | --leakage X | --as-uniform K)\n"
+        "plan --model DIR|FILE (--offload X | --leakage X | --as-uniform K)\n"
         "            [--text FILE] [--json]",
         "Measures a checkpoint and says which of its blocks' matrices to split, at which rank, so "
         "that the least leaks to the untrusted machine (David) for the work that it costs the "

@@ -28,8 +28,8 @@ namespace {
 
 void declare(Options& options) {
     options.add("model", "DIR",
-                "Hugging Face checkpoint: config.json, model.safetensors; or FILE.onnx, a "
-                "convolutional network that is a chain of layers");
+                "Hugging Face checkpoint: config.json, model.safetensors; or FILE.gguf; or "
+                "FILE.onnx, a convolutional network that is a chain of layers");
     options.add("out", "OUT", "folder to make; it must not exist");
     const std::string sets = "of parameters: one of " + artifact::layout::names_of_sets() +
                              "; the default is hidden, or paper-lattice with --plan or --rank";
@@ -231,7 +231,7 @@ void write_split(const std::filesystem::path& model, SplitOptions options) {
 
 int split(const Arguments& arguments) {
     Options options(
-        "split --model DIR|FILE.onnx --out OUT [--plan FILE | --rank K [--blocks A]] [--set NAME]",
+        "split --model DIR|FILE --out OUT [--plan FILE | --rank K [--blocks A]] [--set NAME]",
         "Splits a checkpoint into OUT/charlie, which stays secret on the trusted machine "
         "(Charlie), "
         "and OUT/david, which the untrusted one (David) may have. By default the whole model is "

@@ -96,7 +96,8 @@ class Model(Object):
 
     @classmethod
     def checkpoint(cls, path: StrPath) -> Self:
-        """The checkpoint at `path`, computed in float32, without a protocol."""
+        """The checkpoint at `path`, a Hugging Face folder, a GGUF file or an ONNX file, computed in float32,
+        without a protocol."""
         return cls._open("checkpoint", c_text(path))
 
     @classmethod

@@ -30,10 +30,11 @@ class SplitKeywords(TypedDict, total=False):
 
 def split(model: StrPath, out: StrPath, on_progress: OnProgress | None = None, note: Note | None = None,
           **options: Unpack[SplitKeywords]) -> None:
-    """Splits the checkpoint at the path `model` into `out`/charlie and `out`/david; the folder `out` must not
-    exist. on_progress(SplitProgress) is called at the start and after every matrix; it returns False to stop,
-    which raises Stopped and leaves nothing behind. note(line) gets messages for the user. Other options are
-    the members of SplitOptions: set, plan, rank, threads, ..."""
+    """Splits the checkpoint at the path `model`, a Hugging Face folder, a GGUF file or an ONNX file, into
+    `out`/charlie and `out`/david; the folder `out` must not exist. on_progress(SplitProgress) is called at
+    the start and after every matrix; it returns False to stop, which raises Stopped and leaves nothing
+    behind. note(line) gets messages for the user. Other options are the members of SplitOptions: set, plan,
+    rank, threads, ..."""
     callbacks = Callbacks()
     members: dict[str, Any] = dict(options)
     members |= {name: c_text(members[name]) for name in {"set", "plan", "audit", "seal"} & members.keys()}
