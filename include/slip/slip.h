@@ -294,11 +294,13 @@ typedef struct slip_scheduler_options {
     size_t prompt_tokens_per_step; /**< tokens of prompts in one step */
     size_t guesses;                /**< tokens that each generation guesses at a time, 0 to 15 */
     size_t guess_columns;          /**< of answers in a step, up to which they guess */
-    size_t kept_prompt_bytes;      /**< of keys and values that are kept; 1 keeps none */
+    size_t kept_prompt_bytes;      /**< of keys and values that are kept; see keeps_no_prompts */
     size_t kept_prompt_tenants;    /**< among whom that memory is divided */
-    uint32_t reopen_limit_ms;      /**< how long a lost David is called again; 1: hardly */
+    uint32_t reopen_limit_ms;      /**< how long they wait for a lost David; see ends_when_lost */
     slip_report note;              /**< slip::SchedulerOptions::note, in the scheduler's thread */
     void* note_context;            /**< of `note` */
+    int keeps_no_prompts;          /**< 1: no keys and values are kept; kept_prompt_bytes is 0 */
+    int ends_when_lost;            /**< 1: they end when David is lost; reopen_limit_ms is 0 */
 } slip_scheduler_options;
 
 /** slip::Scheduler: takes the model. With its handle, texts and sizes can still be asked for, as

@@ -13,6 +13,15 @@ void set(To& to, From from) {
     if (from != From{}) to = To(from);
 }
 
+/// Whether `off`, the member `switch_name`, is set, which turns off what `amount` measures. Throws
+/// BadInput if both are given.
+bool switched_off(int off, const char* switch_name, std::size_t amount, const char* amount_name) {
+    if (off == 0) return false;
+    if (amount == 0) return true;
+    throw BadInput(std::string(switch_name) + " and " + amount_name +
+                   ": expected one of them at most");
+}
+
 }  // namespace
 
 CharlieOptions charlie_of(const slip_charlie_options& options) {
@@ -64,8 +73,16 @@ SchedulerOptions scheduler_of(const slip_scheduler_options* options) {
     scheduler.guesses = chosen.guesses;
     set(scheduler.guess_columns, chosen.guess_columns);
     set(scheduler.kept_prompt_bytes, chosen.kept_prompt_bytes);
+    if (switched_off(chosen.keeps_no_prompts, "keeps_no_prompts", chosen.kept_prompt_bytes,
+                     "kept_prompt_bytes")) {
+        scheduler.kept_prompt_bytes = 0;
+    }
     set(scheduler.kept_prompt_tenants, chosen.kept_prompt_tenants);
     set(scheduler.reopen_limit, chosen.reopen_limit_ms);
+    if (switched_off(chosen.ends_when_lost, "ends_when_lost", chosen.reopen_limit_ms,
+                     "reopen_limit_ms")) {
+        scheduler.reopen_limit = milliseconds(0);
+    }
     scheduler.note = report_of(chosen.note, chosen.note_context);
     return scheduler;
 }

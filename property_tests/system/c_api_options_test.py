@@ -316,6 +316,12 @@ class Schedulers(Model, SystemTest):
         other, options = self.open("checkpoint", TINYSTORIES), slip.SchedulerOptions(guesses=16)
         self.call(BAD_INPUT, "open_scheduler", other, ctypes.byref(options), ctypes.byref(ctypes.c_void_p()),
                   says=["guesses"])
+        for switch, number in [("keeps_no_prompts", "kept_prompt_bytes"),
+                               ("ends_when_lost", "reopen_limit_ms")]:
+            options = slip.SchedulerOptions(**{switch: 1, number: 1})
+            self.call(BAD_INPUT, "open_scheduler", other, ctypes.byref(options),
+                      ctypes.byref(ctypes.c_void_p()),
+                      says=[f"{switch} and {number}: expected one of them at most"])
         self.call(OK, "free_language_model", other)
         request = slip.GenerationRequest(prompt_count=1)
         self.call(BAD_INPUT, "submit", self.scheduler, ctypes.byref(request), None, says=["prompt is NULL"])

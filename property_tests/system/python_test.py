@@ -129,6 +129,17 @@ class Schedulers(Python, SystemTest):
             with self.assertRaises(slip.Overloaded):
                 scheduler.submit(self.prompt, 1)
 
+    def test_SERVE_4_prompts_are_kept_unless_none_are_wanted(self):
+        for options, kept in ({}, True), ({"keeps_no_prompts": 1}, False):
+            lines = []
+            with slip.LanguageModel.checkpoint(TINYSTORIES) as model, \
+                    slip.Scheduler(model, lines.append, **options) as scheduler:
+                for _ in range(2):
+                    generation = scheduler.submit(self.prompt, 12, tenant="one")
+                    self.assertEqual(generation.result(60), self.alone)
+                self.assertEqual(generation.receipt["cached_tokens"] > 0, kept)
+            self.assertEqual(lines, [])
+
     def test_generations_that_fail_or_are_cancelled(self):
         began, go = threading.Event(), threading.Event()
 
@@ -186,6 +197,28 @@ class Splits(Python, SystemTest):
             servers[0].close()
             stack.enter_context(davids[0].serve(places[0], tls / "david"))
             self.assertEqual(scheduler.submit([1, 2, 3], 8).result(600), expected)
+
+    def test_SERVE_2_generations_end_when_david_is_lost_if_they_are_not_to_wait(self):
+        out, tls = self.folder / "one", self.folder / "tls of one"
+        self.slip("keys", "--out", tls)
+        slip.split(write_checkpoint(self.folder / "model of one"), out, rank=3)
+        with slip.David(out / "david", threads=1) as david, \
+                david.serve("127.0.0.1:0", tls / "david") as server, \
+                slip.LanguageModel.over_tls(out, f"127.0.0.1:{server.port}", tls / "charlie") as charlie, \
+                slip.Scheduler(charlie, ends_when_lost=1) as scheduler:
+            scheduler.submit([1, 2, 3], 8).result(600)
+            server.close()
+            with self.assertRaisesRegex(slip.ProtocolError, "there is none after 0 ms"):
+                scheduler.submit([1, 2, 3], 8).result(600)
+
+    def test_masks_are_kept_ready_as_asked_for(self):
+        out = self.folder / "uniform"
+        slip.split(write_checkpoint(self.folder / "model of uniform"), out, set="paper", rank=3)
+        with slip.LanguageModel.in_process(out, masks_ready=1) as charlie, \
+                slip.LanguageModel.unsplit(out) as unsplit:
+            self.assertEqual(charlie.generate([1, 2, 3], 8), unsplit.generate([1, 2, 3], 8))
+        with self.assertRaisesRegex(slip.BadInput, "masks_ready is 65537: expected 1 to 65536"):
+            slip.LanguageModel.in_process(out, masks_ready=65537)
 
     def test_CNN_5_images(self):
         network = write_network(self.folder / "net.onnx")

@@ -130,9 +130,10 @@ class SchedulerOptions(Options):
     """Limits of a Scheduler. live: generations computed together. waiting, waiting_per_tenant: generations
     that may wait, in all and of one tenant. prompt_tokens_per_step: tokens of prompts in one step.
     guesses: 0 to 15 tokens that each generation guesses at a time, while a step has at most guess_columns
-    columns of answers. kept_prompt_bytes: bytes of keys and values kept for prompts; 1 keeps none.
-    kept_prompt_tenants: tenants among whom that memory is divided. reopen_limit_ms: how long a lost David
-    is called again. `note` and note_context are set by this package."""
+    columns of answers. kept_prompt_bytes: bytes of keys and values kept for prompts;
+    keeps_no_prompts: 1 keeps none. kept_prompt_tenants: tenants among whom that memory is divided.
+    reopen_limit_ms: how long generations wait for a lost David to come back; ends_when_lost: 1 ends them at
+    once. `note` and note_context are set by this package."""
     live: Size
     waiting: Size
     waiting_per_tenant: Size
@@ -144,6 +145,8 @@ class SchedulerOptions(Options):
     reopen_limit_ms: UInt32
     note: Annotated[Any, REPORT]
     note_context: Address
+    keeps_no_prompts: Int
+    ends_when_lost: Int
 
 
 @c_struct
