@@ -37,7 +37,8 @@ struct SplitPart {
 
 /// What is split, how, and where to.
 struct SplitOptions {
-    Plan plan;                  ///< what Charlie keeps, in the paper's split
+    /// What Charlie keeps, in the paper's split: David holds every other matrix whole.
+    Plan plan;
     std::filesystem::path out;  ///< the folder to make
     /// Called at the start and after every matrix. What it throws ends the split, of which nothing
     /// stays, and reaches the caller.
@@ -51,8 +52,8 @@ struct SplitOptions {
     /// (DECO-13).
     bool accept_grid = false;
     /// The set of parameters: how matrices are split, the modulus, its masks and its check
-    /// (PARAM-1). Empty: "hidden", or, where a plan, a strategy or a convolution asks for the
-    /// paper's split, "paper-lattice".
+    /// (PARAM-1). Empty: "paper-lattice", for the paper's split, if there is a plan; "hidden"
+    /// otherwise, which is BadInput for a convolutional network and for a strategy of the paper's.
     std::string set = {};
     /// The folder to make for the owner's own copy of the integer model of a hidden split, which
     /// open_unsplit() runs (HIDE-8); none if empty.

@@ -42,10 +42,10 @@ std::string names_of_sets();
 /// The set of this name. Throws BadInput, with all names, if there is none.
 const base::parameters::ParameterSet& require_set(const std::string& name);
 
-/// The set of a split that names none: that of the hidden split, or of the paper's with lattice
-/// masks.
-constexpr std::string_view default_set(bool is_papers_split) {
-    return is_papers_split ? "paper-lattice" : "hidden";
+/// The set of a split that names none: that of the paper's split with lattice masks, which a plan
+/// asks for, or of the hidden one.
+constexpr std::string_view default_set(bool has_plan) {
+    return has_plan ? "paper-lattice" : "hidden";
 }
 
 /// What david.safetensors, check.safetensors and masks.safetensors have of a group.

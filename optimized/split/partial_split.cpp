@@ -23,8 +23,8 @@ namespace parameters = base::parameters;
 using base::flush_folder;
 using nlohmann::json;
 
-constexpr const char* state_file = "state.json";
-constexpr const char* new_state_file = "state.json.new";
+constexpr const char* state_name = "state.json";
+constexpr const char* new_state_name = "state.json.new";
 constexpr const char* groups_file = "groups.txt";
 constexpr const char* out_folder = "out";
 
@@ -98,7 +98,7 @@ PartialSplit::PartialSplit(const std::filesystem::path& out, std::size_t groups,
         lock_of_part_.emplace(partial_ / ("part-" + std::to_string(part->number) + ".lock"));
     }
     // A split that was killed right after its commit has left a state, and nothing to go on with.
-    if (std::filesystem::exists(partial_ / state_file) && std::filesystem::exists(folder())) {
+    if (std::filesystem::exists(partial_ / state_name) && std::filesystem::exists(folder())) {
         go_on(groups, request);
     } else if (!lock_->is_alone()) {
         throw BadInput(out_.string() + ": the part that began this split has failed");
@@ -121,21 +121,21 @@ PartialSplit::~PartialSplit() {
 
 void PartialSplit::begin(std::size_t groups, const json& request, const json& choices) {
     // Whatever was here was not begun in earnest: the state is written last, and by renaming.
-    for (const char* name : {state_file, groups_file, new_state_file, out_folder}) {
+    for (const char* name : {state_name, groups_file, new_state_name, out_folder}) {
         std::filesystem::remove_all(partial_ / name);
     }
     choices_ = choices;
     make_folder(folder(), out_);
-    base::write_file(partial_ / new_state_file, state_of(request, choices).dump(),
+    base::write_file(partial_ / new_state_name, state_of(request, choices).dump(),
                      parameters::secret_file_mode);
     groups_.emplace(partial_ / groups_file, groups * line_length, parameters::secret_file_mode);
     finished_.resize(groups);
-    std::filesystem::rename(partial_ / new_state_file, partial_ / state_file);
+    std::filesystem::rename(partial_ / new_state_name, partial_ / state_name);
     flush_folder(partial_);
 }
 
 void PartialSplit::go_on(std::size_t groups, const json& request) {
-    const std::filesystem::path path = partial_ / state_file;
+    const std::filesystem::path path = state_file();
     const json value = importing::parse_json(base::read_file(path), path);
     importing::JsonObject state(value, path, "state");
     if (state.field("request") != request) {
@@ -158,6 +158,8 @@ void PartialSplit::go_on(std::size_t groups, const json& request) {
 }
 
 std::filesystem::path PartialSplit::folder() const { return partial_ / out_folder; }
+
+std::filesystem::path PartialSplit::state_file() const { return partial_ / state_name; }
 
 void PartialSplit::let_others_in() { lock_->share(); }
 

@@ -45,6 +45,8 @@ public:
     ~PartialSplit();
 
     const nlohmann::json& choices() const { return choices_; }
+    /// Where the choices are, for messages.
+    std::filesystem::path state_file() const;
     /// In how many parts it was begun; 1 if not in parts.
     std::size_t parts() const { return choices_.value("parts", std::size_t{1}); }
     /// Where to write. It exists, and only its owner may enter.

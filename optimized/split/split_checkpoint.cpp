@@ -43,18 +43,22 @@ using importing::size_of;
 using importing::Tensor;
 using nlohmann::ordered_json;
 
-void require_limits(const std::vector<GroupShape>& groups) {  // PARAM-3
+/// PARAM-3.
+void require_limits(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups) {
+    const std::string model = checkpoint.folder().string() + ": ";
     if (groups.size() > parameters::largest_group_count) {
-        throw BadInput("the model has more than 2^16 groups of matrices");
+        throw BadInput(model + "has " + std::to_string(groups.size()) +
+                       " groups of matrices: expected at most " +
+                       std::to_string(parameters::largest_group_count));
     }
     for (const GroupShape& group : groups) {
         if (group.n > parameters::largest_extent ||
             group.product().rows > parameters::largest_extent) {
-            throw BadInput(group.members.front().tensor +
+            throw BadInput(model + group.members.front().tensor +
                            ": its group has more than 2^20 rows or columns");
         }
         if (group.convolution && !base::within_limits(*group.convolution)) {
-            throw BadInput(group.members.front().tensor +
+            throw BadInput(model + group.members.front().tensor +
                            ": its image, patches or output have more than 2^20 entries");
         }
     }
@@ -357,8 +361,8 @@ void require_hideable(const Checkpoint& checkpoint, const SplitOptions& options)
     const std::string set = "set " + options.set + ": ";
     if (checkpoint.network() != nullptr) {
         throw BadInput(checkpoint.folder().string() + ": " + set +
-                       "a convolution cannot be hidden: expected a language model, or another set "
-                       "(" +
+                       "a convolution cannot be hidden: expected a language model, a plan or a "
+                       "rank, or another set (" +
                        layout::names_of_sets() + ")");
     }
     if (!options.plan.empty() || options.strategy != Strategy::lsc) {
@@ -452,11 +456,17 @@ ordered_json choices_of(const SplitOptions& options) {
     return choices;
 }
 
-Seeds seeds_in(const nlohmann::json& choices) {
+/// The seeds that a split began with. Throws BadInput, naming the file and the field, for text that
+/// is none.
+Seeds seeds_of(const PartialSplit& partial) {
+    const nlohmann::json& choices = partial.choices();
     const auto seed_in = [&](const char* name) {
-        const auto seed = layout::from_hex(choices.at(name).get<std::string>());
-        if (!seed) throw BadInput("a seed of the unfinished split is damaged");
-        return *seed;
+        const auto text = choices.find(name);
+        const bool is_text = text != choices.end() && text->is_string();
+        const auto seed = is_text ? layout::from_hex(text->get<std::string>()) : std::nullopt;
+        if (seed) return *seed;
+        throw BadInput(partial.state_file().string() + ": " + name +
+                       ": expected 64 lower-case hexadecimal digits");
     };
     const auto seed_or_zeros = [&](const char* name) {
         return choices.contains(name) ? seed_in(name) : SelectionSeed{};
@@ -548,7 +558,7 @@ SplitSizes sizes_of_split(const Checkpoint& checkpoint,
                           const std::vector<GroupShape>& groups_of_graph,
                           const std::vector<std::vector<std::size_t>>& ranks,
                           const ParameterSet& set) {
-    require_limits(groups_of_graph);
+    require_limits(checkpoint, groups_of_graph);
     const auto groups = base::parts_of(set, groups_of_graph);
     const auto bytes_in = [](const std::vector<Tensor>& tensors) {
         std::size_t bytes = importing::encode_safetensors_header(tensors, {}).size();
@@ -581,8 +591,7 @@ std::vector<std::string> split_checkpoint(const Checkpoint& checkpoint,
                                           const SplitOptions& given) {
     SplitOptions options = given;
     if (options.set.empty()) {
-        options.set = layout::default_set(checkpoint.network() != nullptr || !given.plan.empty() ||
-                                          given.strategy != Strategy::lsc);
+        options.set = layout::default_set(!given.plan.empty());
     }
     base::require(checkpoint.network() || options.attention == checkpoint.config().attention,
                   "split_checkpoint: the checkpoint was opened in another order of attention");
@@ -598,7 +607,7 @@ std::vector<std::string> split_checkpoint(const Checkpoint& checkpoint,
     }
     require_audit(options);
     require_part(groups, options.part);
-    require_limits(groups_of_graph);
+    require_limits(checkpoint, groups_of_graph);
     for (const GroupShape& group : groups_of_graph) {  // before any long work
         for (const MemberShape& member : group.members) {
             checkpoint.require_matrix(member, group.n);
@@ -609,7 +618,7 @@ std::vector<std::string> split_checkpoint(const Checkpoint& checkpoint,
     const artifact::SealKey* const seal = seal_key ? &*seal_key : nullptr;
     PartialSplit partial(options.out, groups.size(), request_of(checkpoint, options, seal),
                          choices_of(options), options.part);
-    const Seeds seeds = seeds_in(partial.choices());
+    const Seeds seeds = seeds_of(partial);
     create_folders(partial.folder(), shards.size());
     WeightFiles files(checkpoint, groups, shards, ranks, set, seeds, options.threads,
                       partial.folder(), seal);

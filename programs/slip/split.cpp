@@ -243,9 +243,9 @@ int split(const Arguments& arguments) {
     if (!options.parse(arguments)) return 0;
     const std::filesystem::path model = options.required("model");
     const std::filesystem::path out = options.required("out");
-    const bool is_papers_split = options.has("plan") || options.has("rank");
+    const bool has_plan = options.has("plan") || options.has("rank");
     const std::string name =
-        options.text_or("set", std::string(artifact::layout::default_set(is_papers_split)));
+        options.text_or("set", std::string(artifact::layout::default_set(has_plan)));
     const auto& set = artifact::layout::require_set(name);
     if (set.hides_weights) {
         const std::string reason = "with --set " + name + ", which keeps no part of a matrix";

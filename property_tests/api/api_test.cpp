@@ -465,6 +465,23 @@ void expect_wrong_kind(const std::function<void()>& open, const std::filesystem:
     }
 }
 
+/// Without a plan a split is the hidden one, also where that cannot be made: David does not get a
+/// whole model because nobody has said what Charlie keeps.
+TEST(Embedding, HIDE_1_the_papers_split_is_made_only_where_it_is_asked_for) {
+    const TemporaryFolder folder;
+    base::write_file(folder / "net.onnx", network_file(), 0600);
+    SplitOptions options;
+    options.out = folder / "out";
+    std::string said = refusal([&] { split_checkpoint(folder / "net.onnx", options); });
+    EXPECT_NE(said.find("a convolution cannot be hidden: expected a language model, a plan"),
+              std::string::npos)
+        << said;
+    options.strategy = Strategy::rcs;
+    said = refusal([&] { split_checkpoint(small().model, options); });
+    EXPECT_NE(said.find("expected no rank, plan or strategy"), std::string::npos) << said;
+    EXPECT_FALSE(std::filesystem::exists(options.out));
+}
+
 TEST(Embedding, a_model_is_opened_as_the_kind_that_it_is_and_as_no_other) {
     const TemporaryFolder folder;
     const auto network = folder / "net.onnx";

@@ -307,7 +307,24 @@ TEST(Split, PARAM_3_more_than_2_to_20_rows_are_refused) {
     model.groups = {{1, {{"model.tall", "tall", 0, m}}}};
     model.values["model.tall.weight"].assign(m, 0.5f);
     model.shapes["model.tall.weight"] = {m, 1};
-    expect_nothing_left(model, {}, "2^20");
+    expect_nothing_left(model, {}, "model: model.tall: its group has more than 2^20");
+}
+
+TEST(Split, PARAM_3_more_than_2_to_16_groups_are_refused) {
+    const TemporaryFolder folder;
+    const Model model;
+    model.write(folder / "model");
+    const Checkpoint checkpoint(folder / "model");
+    const std::vector<GroupShape> groups((1 << 16) + 1, model.groups.front());
+    const std::string expected =
+        (folder / "model").string() + ": has 65537 groups of matrices: expected at most 65536";
+    expect_refused(
+        [&] { splitting::sizes_of_split(checkpoint, groups, {}, layout::require_set("hidden")); },
+        expected);
+    slip::SplitOptions options;
+    options.out = folder / "out";
+    expect_refused([&] { splitting::split_checkpoint(checkpoint, groups, options); }, expected);
+    EXPECT_EQ(names_in(folder.path()), std::set<std::string>{"model"});
 }
 
 TEST(Split, an_existing_target_is_kept) {
@@ -430,6 +447,22 @@ TEST(KilledSplit, DECO_11_a_changed_seed_is_refused) {
         state["choices"][name] = seed;
         SplitModel::replace(killed.partial() / "state.json", state.dump());
         expect_refused([&] { killed.go_on(); }, "state.json: is damaged");
+    }
+}
+
+/// The digest in the state keeps accidents out, but not a program that writes one.
+TEST(KilledSplit, DECO_11_a_seed_that_is_none_is_refused_with_its_file) {
+    for (const json& wrong : {json("12"), json(12), json()}) {
+        KilledSplit killed(5);
+        const fs::path file = killed.partial() / "state.json";
+        json state = json::parse(read_file(file));
+        state["choices"]["check_seed"] = wrong;
+        state.erase("sha256");
+        const std::string text = state.dump();
+        state["sha256"] = layout::to_hex(layout::sha256(std::as_bytes(std::span(text))));
+        SplitModel::replace(file, state.dump());
+        expect_refused([&] { killed.go_on(); },
+                       file.string() + ": check_seed: expected 64 lower-case hexadecimal digits");
     }
 }
 

@@ -163,6 +163,8 @@ class GeneratedNetwork(Network, SystemTest):
                      says=["8 x 9 x 1", "9 x 8 x 1"])
         self.refused("eval", *unsplit, *self.images[:2], "--labels", other / "labels",
                      says=["2 labels", "150 images"])
+        self.refused("split", "--model", self.network, "--out", self.folder / "o",
+                     says=[str(self.network), "cannot be hidden", "a plan or a rank"])
         split = ["split", "--model", self.network, "--rank", "1"]
         self.refused(*split, "--out", self.folder / "o", "--attention", "paper",
                      says=["--attention", "convolutional network"])

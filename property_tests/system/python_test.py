@@ -223,6 +223,8 @@ class Splits(Python, SystemTest):
     def test_CNN_5_images(self):
         network = write_network(self.folder / "net.onnx")
         write_images(self.folder, 2, 9, 8)
+        with self.assertRaisesRegex(slip.BadInput, "cannot be hidden"):
+            slip.split(network, self.folder / "images-out")
         slip.split(network, self.folder / "images-out", rank=3)
         pixels = list((self.folder / "images").read_bytes()[16:])
         with slip.ImageClassifier.in_process(self.folder / "images-out") as charlie, \
