@@ -221,10 +221,10 @@ void CharlieSession::State::receive_products(MatrixView<std::int64_t> products) 
     }
     require_no_refusal(peer, payload);
     const TraceSpan checking(trace_.get(), Track::charlie, "check and unmask", group, columns);
-    auto answered = columns_.decode_reply(std::move(*outstanding_), payload);
+    auto replied = columns_.decode_reply(std::move(*outstanding_), payload);
     outstanding_.reset();
     // INTEG-5: up to this line nothing was stored, counted or decided by what the reply says.
-    auto checked = columns_.check(std::move(answered));
+    auto checked = columns_.check(std::move(replied));
     if (!checked) reject(peer);
     columns_.unmask(std::move(*checked), products);
     traffic_.rounds += 1;
