@@ -1,14 +1,12 @@
 // slip-bench: measurements in one run, interleaved, as medians and ratios.
-#include <boost/program_options.hpp>
 #include <cstdio>
-#include <exception>
 #include <iostream>
 #include <nlohmann/json.hpp>
+#include <sstream>
 #include <string>
 #include <vector>
 
 #include "experiments/bench/context.hpp"
-#include "experiments/bench/cost.hpp"
 #include "experiments/bench/decode.hpp"
 #include "experiments/bench/guessing.hpp"
 #include "experiments/bench/hidden.hpp"
@@ -17,112 +15,41 @@
 #include "experiments/bench/report.hpp"
 #include "experiments/bench/round.hpp"
 #include "experiments/bench/serve.hpp"
+#include "experiments/measure/counts.hpp"
+#include "experiments/measure/program.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/kernels/registry.hpp"
 
 namespace slip::bench {
 namespace {
 
-namespace po = boost::program_options;
+using measure::config_of;
+using measure::Flags;
+using measure::Multiplications;
+using measure::of_token;
+using measure::schedule_of;
+using measure::ScheduleShape;
+using nlohmann::ordered_json;
 
-constexpr const char* usage =
-    "usage: slip-bench report --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
-    "       slip-bench decode --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
-    "       slip-bench masks --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
-    "       slip-bench hidden --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
-    "       slip-bench guesses --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
-    "       slip-bench context --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
-    "       slip-bench serve --artifact OUT --model DIR [--json] [--plot FILE.svg]\n"
-    "       slip-bench cost --artifact OUT [--json]\n"
-    "       slip-bench shapes [--shards N] [--json]\n"
-    "       slip-bench round --artifact OUT --david HOST:PORT --tls TLS/charlie [--json]\n"
-    "       slip-bench kernels [--json] [--plot FILE.svg]\n\n"
-    "report: decode, masks, hidden, guesses, context, cost and kernels in one run, with what "
-    "every\n"
-    "        figure should reach.\n"
-    "decode: tokens per second of the hybrid engine, every mask ready, David in process, over\n"
-    "        loopback TLS and in shared memory, against the same model with int8 weights and\n"
-    "        activations in the open,\n"
-    "        and that against a plain read of the weights; the offline work apart.\n"
-    "masks:  of a set with lattice masks: what a block costs, Charlie's processor time per token "
-    "with\n"
-    "        his masks, and decode over TLS while masks are made.\n"
-    "hidden: of a hidden split: what David's products and Charlie's work cost over the "
-    "unprotected\n"
-    "        products of the same shapes, at 1 to 128 columns.\n"
-    "guesses: tokens per second over TLS with guesses from the text itself over those without, on "
-    "a\n"
-    "        text that quotes its prompt and on one that does not.\n"
-    "context: decode after 1,536 tokens over decode after 32, prefill of 1,536 over prefill of "
-    "128,\n"
-    "        and how fast attention reads keys and values after 4,096. --plot also draws tokens "
-    "per\n"
-    "        second against context, up to 2,048 tokens.\n"
-    "serve:  through the scheduler of 'slip serve': tokens per second of 8 generations in one "
-    "batch\n"
-    "        over those of 1, over those of 8 in the open, with the bound on that, and over HTTP; "
-    "the\n"
-    "        time to the first token of 512. Says on standard error how far it is.\n"
-    "cost:   Charlie's multiplications in parts of the model's, on a schedule of one token, "
-    "without\n"
-    "        attention and AES, but charlie_total_* with floats after 32 tokens; nothing is run.\n"
-    "shapes: what a token costs models of 1.1, 7 and 70 billion weights: messages, bytes and\n"
-    "        multiplications, counted; nothing is run. docs/cost.md explains them.\n"
-    "round:  what a round over TLS costs beyond its arithmetic, for every group shape.\n"
-    "kernels: what the kernels reach, on one processor, against the machine and against peers\n"
-    "        that were installed when this was built (OpenBLAS, FFLAS-FFPACK, NTL, FLINT, Eigen,\n"
-    "        oneDNN).\n";
-
-po::options_description flags() {
-    po::options_description description("Options");
-    description.add_options()("artifact", po::value<std::string>()->value_name("OUT"),
-                              "what 'slip split' wrote")(
-        "model", po::value<std::string>()->value_name("DIR"),
-        "decode, masks, hidden, guesses, context, serve, report: the checkpoint it is of")(
-        "david", po::value<std::string>()->value_name("HOST:PORT"), "round: a running David")(
-        "tls", po::value<std::string>()->value_name("TLS/charlie"), "round: certificates")(
-        "prompt", po::value<unsigned>()->value_name("N")->default_value(8),
-        "decode: tokens of the prompt, one batch")(
-        "tokens", po::value<unsigned>()->value_name("N")->default_value(64),
-        "decode, guesses: tokens per repetition, of guesses at most 64; serve: per generation, at "
-        "most 16")("repetitions", po::value<unsigned>()->value_name("R"),
-                   "default 7, for serve 5, for round 200")(
-        "json", "print one JSON object instead of a table")(
-        "shards", po::value<std::size_t>()->value_name("N"),
-        "shapes: also what the David of the largest of N shards has")(
-        "plot", po::value<std::string>()->value_name("FILE.svg"), "draw the figures")(
-        "help", "show this help");
-    return description;
+std::size_t repetitions(const Flags& flags, std::size_t otherwise) {
+    return flags.number_or("repetitions", otherwise, 1);
 }
 
-std::string required(const po::variables_map& values, const char* name) {
-    if (values.count(name) == 0) throw BadInput(std::string("--") + name + " is missing");
-    return values[name].as<std::string>();
-}
-
-std::size_t repetitions(const po::variables_map& values, std::size_t otherwise) {
-    return values.count("repetitions") != 0 ? std::max(values["repetitions"].as<unsigned>(), 1U)
-                                            : otherwise;
-}
-
-/// The picture, if one is asked for, and the text or the JSON object.
-void show(const po::variables_map& values, const Report& report, const nlohmann::ordered_json& json,
-          const std::string& title) {
-    if (values.count("plot") != 0) plot(report, values["plot"].as<std::string>());
-    if (values.count("json") != 0) {
-        std::cout << json.dump() << '\n';
-        return;
-    }
+/// The picture, if one is asked for, and the text or, returned, the JSON object.
+ordered_json shown(const Flags& flags, const Report& report, const ordered_json& json,
+                   const std::string& title) {
+    if (flags.has("plot")) plot(report, flags.text("plot"));
+    if (flags.has("json")) return json;
     std::cout << title << '\n' << std::flush;
     print(report);
-    std::fflush(stdout);
+    return nullptr;
 }
 
-WholeModelOptions whole_options(const po::variables_map& values) {
-    WholeModelOptions options{required(values, "artifact"), required(values, "model")};
-    options.tokens = std::max(values["tokens"].as<unsigned>(), 1U);
-    options.repetitions = repetitions(values, options.repetitions);
-    options.prompt = std::max(values["prompt"].as<unsigned>(), 1U);
+WholeModelOptions whole_options(const Flags& flags) {
+    WholeModelOptions options{flags.text("artifact"), flags.text("model")};
+    options.tokens = flags.number("tokens", 1);
+    options.repetitions = repetitions(flags, options.repetitions);
+    options.prompt = flags.number("prompt", 1);
     return options;
 }
 
@@ -131,11 +58,11 @@ std::string title_of(const std::string& command, const WholeModelOptions& option
            std::to_string(options.prompt) + ", medians of " + std::to_string(options.repetitions);
 }
 
-int decode(const po::variables_map& values) {
-    const WholeModelOptions options = whole_options(values);
+ordered_json decode(const Flags& flags) {
+    const WholeModelOptions options = whole_options(flags);
     WholeModel whole(options);
     const DecodeResult result = measure_decode(whole);
-    nlohmann::ordered_json json = json_of(result.report, options.repetitions);
+    ordered_json json = json_of(result.report, options.repetitions);
     json["hybrid_tokens_per_second"] = result.hybrid_tokens_per_second;
     json["int8_tokens_per_second"] = result.int8_tokens_per_second;
     json["ratio"] = result.ratio;
@@ -144,28 +71,25 @@ int decode(const po::variables_map& values) {
     json["tokens"] = options.tokens;
     json["repetitions"] = options.repetitions;
     json["kernels"] = kernels::active().name;
-    show(values, result.report, json, title_of("decode", options));
-    return 0;
+    return shown(flags, result.report, json, title_of("decode", options));
 }
 
 /// Shows the report that `measure` makes of the whole model; `name` heads it.
 template <class Measure>
-int show_measured(const po::variables_map& values, const std::string& name,
-                  const Measure& measure) {
-    const WholeModelOptions options = whole_options(values);
+ordered_json measured(const Flags& flags, const std::string& name, const Measure& measure) {
+    const WholeModelOptions options = whole_options(flags);
     WholeModel whole(options);
     const Report report = measure(whole);
-    show(values, report, json_of(report, options.repetitions),
-         name + ", medians of " + std::to_string(options.repetitions));
-    return 0;
+    return shown(flags, report, json_of(report, options.repetitions),
+                 name + ", medians of " + std::to_string(options.repetitions));
 }
 
-int masks(const po::variables_map& values) {
-    return show_measured(values, "masks", [](WholeModel& whole) { return measure_masks(whole); });
+ordered_json masks(const Flags& flags) {
+    return measured(flags, "masks", [](WholeModel& whole) { return measure_masks(whole); });
 }
 
-int hidden(const po::variables_map& values) {
-    return show_measured(values, "hidden split", [](WholeModel& whole) {
+ordered_json hidden(const Flags& flags) {
+    return measured(flags, "hidden split", [](WholeModel& whole) {
         if (!whole.charlie.set().hides_weights) {
             throw BadInput(whole.options.artifact.string() + ": set " +
                            std::string(whole.charlie.set().name) + ": expected a hidden split");
@@ -174,19 +98,16 @@ int hidden(const po::variables_map& values) {
     });
 }
 
-int guesses(const po::variables_map& values) {
-    return show_measured(values, "guesses", measure_guessing);
+ordered_json guesses(const Flags& flags) { return measured(flags, "guesses", measure_guessing); }
+
+ordered_json context(const Flags& flags) {
+    return measured(flags, "context",
+                    [&](WholeModel& whole) { return measure_context(whole, flags.has("plot")); });
 }
 
-int context(const po::variables_map& values) {
-    return show_measured(values, "context", [&](WholeModel& whole) {
-        return measure_context(whole, values.count("plot") != 0);
-    });
-}
-
-KernelOptions kernel_options(const po::variables_map& values) {
+KernelOptions kernel_options(const Flags& flags) {
     KernelOptions options;
-    options.repetitions = std::max<std::size_t>(repetitions(values, options.repetitions), 5);
+    options.repetitions = std::max<std::size_t>(repetitions(flags, options.repetitions), 5);
     return options;
 }
 
@@ -194,11 +115,10 @@ std::string title_of(const KernelOptions& options) {
     return "kernels, medians of " + std::to_string(options.repetitions);
 }
 
-int kernel_figures(const po::variables_map& values) {
-    const KernelOptions options = kernel_options(values);
+ordered_json kernel_figures(const Flags& flags) {
+    const KernelOptions options = kernel_options(flags);
     const Report report = measure_kernels(options);
-    show(values, report, json_of(report, options.repetitions), title_of(options));
-    return 0;
+    return shown(flags, report, json_of(report, options.repetitions), title_of(options));
 }
 
 void append(const Report& more, Report& report) {
@@ -213,42 +133,65 @@ void tell_progress(const std::string& what) {
     std::fprintf(stderr, "slip-bench: %5.0f s: %s\n", seconds, what.c_str());
 }
 
-int serve(const po::variables_map& values) {
+ordered_json serve(const Flags& flags) {
     constexpr std::size_t fewer_repetitions = 5;
-    WholeModelOptions options = whole_options(values);
-    options.repetitions = repetitions(values, fewer_repetitions);
+    WholeModelOptions options = whole_options(flags);
+    options.repetitions = repetitions(flags, fewer_repetitions);
     tell_progress("the model is being loaded, split and unprotected");
     WholeModel whole(options);
     tell_progress("the model is loaded");
     const Report report = measure_serve(whole, tell_progress);
-    nlohmann::ordered_json json = json_of(report, options.repetitions);
+    ordered_json json = json_of(report, options.repetitions);
     json["contestants"] = serve_processors(whole);
-    show(values, report, json,
-         "serve, medians of " + std::to_string(options.repetitions) + "; " +
-             serve_processors(whole));
-    return 0;
+    return shown(flags, report, json,
+                 "serve, medians of " + std::to_string(options.repetitions) + "; " +
+                     serve_processors(whole));
 }
 
-nlohmann::ordered_json json_of(const ScheduleShape& shape) {
+/// Adds epsilon_online and epsilon_total of a token of `shape`, and epsilon_online_7b, from the
+/// schedule of Llama-2-7B at rank 16; charlie_total_1b and charlie_total_7b of TinyLlama's and
+/// Llama-2-7B's schedules at rank 16 with lattice masks, after 32 tokens, and
+/// charlie_total_hidden_1b and _7b of the same models hidden.
+void report_epsilon(const ScheduleShape& shape, Report& report) {
+    constexpr std::size_t rank = 16, context = 32;
+    const Multiplications token = of_token(shape);
+    report.figures.push_back({"epsilon_online", measure::epsilon_online(token)});
+    report.figures.push_back({"epsilon_total", measure::epsilon_total(token)});
+    const base::ModelConfig tinyllama = config_of(measure::shapes.at("tinyllama"));
+    const base::ModelConfig llama2_7b = config_of(measure::shapes.at("llama2-7b"));
+    report.figures.push_back(
+        {"epsilon_online_7b", measure::epsilon_online(of_token(schedule_of(llama2_7b, rank)))});
+    for (const auto& [name, config] :
+         {std::pair{"charlie_total_1b", &tinyllama}, {"charlie_total_7b", &llama2_7b}}) {
+        const ScheduleShape lattice = schedule_of(*config, rank, "paper-lattice");
+        report.figures.push_back({name, measure::charlie_total(lattice, *config, context)});
+    }
+    for (const auto& [name, config] : {std::pair{"charlie_total_hidden_1b", &tinyllama},
+                                       {"charlie_total_hidden_7b", &llama2_7b}}) {
+        const ScheduleShape hidden = schedule_of(*config, 0, "hidden");
+        report.figures.push_back({name, measure::charlie_total(hidden, *config, context)});
+    }
+}
+
+ordered_json json_of(const ScheduleShape& shape) {
     const Multiplications token = of_token(shape);
     return {{"online", token.online}, {"offline", token.offline}, {"linear", token.linear}};
 }
 
-int cost(const po::variables_map& values) {
-    const artifact::CharlieArtifact charlie(required(values, "artifact"));
+ordered_json cost(const Flags& flags) {
+    const artifact::CharlieArtifact charlie(flags.text("artifact"));
     const ScheduleShape shape = schedule_of(charlie);
     Report report;
     report_epsilon(shape, report);
-    nlohmann::ordered_json json = json_of(report, 1);
+    ordered_json json = json_of(report, 1);
     json["multiplications"] = json_of(shape);
-    show(values, report, json,
-         "cost of a token on a schedule, without AES; charlie_total: with floats after 32");
-    return 0;
+    return shown(flags, report, json,
+                 "cost of a token on a schedule, without AES; charlie_total: with floats after 32");
 }
 
 /// Whole models first: they fork, and the peers' libraries may start threads.
-int all_figures(const po::variables_map& values) {
-    const WholeModelOptions options = whole_options(values);
+ordered_json all_figures(const Flags& flags) {
+    const WholeModelOptions options = whole_options(flags);
     Report report;
     {
         WholeModel whole(options);
@@ -259,15 +202,15 @@ int all_figures(const po::variables_map& values) {
         append(measure_context(whole), report);
         report_epsilon(schedule_of(whole.charlie), report);
     }
-    const KernelOptions parts = kernel_options(values);
+    const KernelOptions parts = kernel_options(flags);
     append(measure_kernels(parts), report);
-    show(values, report, json_of(report, options.repetitions),
-         title_of("decode", options) + "; " + title_of(parts));
-    return 0;
+    return shown(flags, report, json_of(report, options.repetitions),
+                 title_of("decode", options) + "; " + title_of(parts));
 }
 
-nlohmann::ordered_json largest_of(const std::vector<ShardCost>& shards) {
-    const ShardCost& largest = *std::ranges::max_element(shards, {}, &ShardCost::held);
+ordered_json largest_of(const std::vector<measure::ShardCost>& shards) {
+    const measure::ShardCost& largest =
+        *std::ranges::max_element(shards, {}, &measure::ShardCost::held);
     return {{"groups", largest.groups},
             {"held", largest.held},
             {"rounds", largest.rounds},
@@ -276,13 +219,13 @@ nlohmann::ordered_json largest_of(const std::vector<ShardCost>& shards) {
 }
 
 /// In the sets with lattice masks.
-int shapes(const po::variables_map& values) {
+ordered_json shapes(const Flags& flags) {
     constexpr std::size_t rank = 16, context = 512;
-    nlohmann::ordered_json all = nlohmann::ordered_json::array();
+    ordered_json all = ordered_json::array();
     for (const char* const shape : {"tinyllama", "llama2-7b", "llama2-70b"}) {
         for (const char* const set : {"paper-lattice", "hidden"}) {
-            const base::ModelConfig config = config_of(synthetic::shapes.at(shape));
-            const TokenCost token = cost_of_token(config, rank, set, context);
+            const base::ModelConfig config = config_of(measure::shapes.at(shape));
+            const measure::TokenCost token = measure::cost_of_token(config, rank, set, context);
             all.push_back({{"shape", shape},
                            {"set", set},
                            {"rounds", token.rounds},
@@ -295,16 +238,13 @@ int shapes(const po::variables_map& values) {
                            {"online", token.multiplications.online},
                            {"ahead", token.multiplications.offline},
                            {"floats", token.floats}});
-            if (values.count("shards") != 0) {
+            if (flags.has("shards")) {
                 all.back()["largest_shard"] =
-                    largest_of(cost_of_shards(config, set, values["shards"].as<std::size_t>()));
+                    largest_of(measure::cost_of_shards(config, set, flags.number("shards", 1)));
             }
         }
     }
-    if (values.count("json") != 0) {
-        std::cout << all.dump() << '\n';
-        return 0;
-    }
+    if (flags.has("json")) return all;
     std::printf(
         "a token after %zu others, rank %zu where nothing is hidden; millions\n"
         "%-10s %-13s %6s %8s %8s %12s %12s %9s %7s %7s %7s\n",
@@ -325,10 +265,10 @@ int shapes(const po::variables_map& values) {
         }
         std::printf("\n");
     }
-    if (values.count("shards") == 0) return 0;
+    if (!flags.has("shards")) return nullptr;
     std::printf("the largest of %zu shards; millions\n%-10s %-13s %6s %8s %8s %12s\n",
-                values["shards"].as<std::size_t>(), "shape", "set", "rounds", "bytes up", "down",
-                "David holds");
+                std::size_t{flags.number("shards", 1)}, "shape", "set", "rounds", "bytes up",
+                "down", "David holds");
     for (const auto& row : all) {
         const auto& shard = row["largest_shard"];
         std::printf("%-10s %-13s %6d %8.2f %8.2f %12.2f\n", row["shape"].get<std::string>().c_str(),
@@ -336,16 +276,15 @@ int shapes(const po::variables_map& values) {
                     shard["bytes_up"].get<double>() / 1e6, shard["bytes_down"].get<double>() / 1e6,
                     shard["held"].get<double>() / 1e6);
     }
-    return 0;
+    return nullptr;
 }
 
-int round(const po::variables_map& values) {
-    RoundOptions options{required(values, "artifact"),
-                         parse_endpoint(required(values, "david"), "--david"),
-                         required(values, "tls")};
-    options.repetitions = repetitions(values, options.repetitions);
+ordered_json round(const Flags& flags) {
+    RoundOptions options{flags.text("artifact"), parse_endpoint(flags.text("david"), "--david"),
+                         flags.text("tls")};
+    options.repetitions = repetitions(flags, options.repetitions);
     const std::vector<RoundResult> results = measure_rounds(options);
-    nlohmann::ordered_json shapes = nlohmann::ordered_json::array();
+    ordered_json shapes = ordered_json::array();
     for (const RoundResult& result : results) {
         shapes.push_back({{"n", result.n},
                           {"rows", result.rows},
@@ -353,13 +292,11 @@ int round(const po::variables_map& values) {
                           {"in_process_us", result.in_process_microseconds},
                           {"round_us", result.overhead_microseconds}});
     }
-    if (values.count("json") != 0) {
-        const nlohmann::ordered_json json{{"round_us", median_overhead(results)},
-                                          {"shapes", shapes},
-                                          {"repetitions", options.repetitions},
-                                          {"kernels", kernels::active().name}};
-        std::cout << json.dump() << '\n';
-        return 0;
+    if (flags.has("json")) {
+        return {{"round_us", median_overhead(results)},
+                {"shapes", shapes},
+                {"repetitions", options.repetitions},
+                {"kernels", kernels::active().name}};
     }
     std::printf("one round, one column, medians of %zu, microseconds\n%14s %10s %12s %10s\n",
                 options.repetitions, "rows x n", "TLS", "in process", "TLS alone");
@@ -369,51 +306,111 @@ int round(const po::variables_map& values) {
                     result.in_process_microseconds, result.overhead_microseconds);
     }
     std::printf("%14s %34.1f\n", "median", median_overhead(results));
-    return 0;
+    return nullptr;
 }
 
-int run(const std::vector<std::string>& arguments) {
-    po::variables_map values;
-    po::options_description description = flags();
-    const bool named = !arguments.empty() && !arguments.front().starts_with('-');
-    const std::vector<std::string> rest(arguments.begin() + (named ? 1 : 0), arguments.end());
-    const po::positional_options_description no_words;
-    po::store(po::command_line_parser(rest).options(description).positional(no_words).run(),
-              values);
-    if (values.count("help") != 0) {
-        std::cout << usage << '\n' << description;
-        return 0;
+/// What a first word asks for.
+struct Measurement {
+    const char* name;
+    const char* takes;  // the flags without which it cannot be
+    const char* says;   // of what it measures, in lines
+    ordered_json (*measure)(const Flags& flags);
+};
+constexpr const char* whole = " --artifact OUT --model DIR";
+constexpr Measurement measurements[] = {
+    {"report", whole,
+     "decode, masks, hidden, guesses, context, cost and kernels in one run, with\n"
+     "what every figure should reach",
+     all_figures},
+    {"decode", whole,
+     "tokens per second of the hybrid engine, every mask ready, David in process,\n"
+     "over loopback TLS and in shared memory, against the same model with int8\n"
+     "weights and activations in the open, and that against a plain read of the\n"
+     "weights; the offline work apart",
+     decode},
+    {"masks", whole,
+     "of a set with lattice masks: what a block costs, Charlie's processor time per\n"
+     "token with his masks, and decode over TLS while masks are made",
+     masks},
+    {"hidden", whole,
+     "of a hidden split: what David's products and Charlie's work cost over the\n"
+     "unprotected products of the same shapes, at 1 to 128 columns",
+     hidden},
+    {"guesses", whole,
+     "tokens per second over TLS with guesses from the text itself over those\n"
+     "without, on a text that quotes its prompt and on one that does not",
+     guesses},
+    {"context", whole,
+     "decode after 1,536 tokens over decode after 32, prefill of 1,536 over prefill\n"
+     "of 128, and how fast attention reads keys and values after 4,096. --plot also\n"
+     "draws tokens per second against context, up to 2,048 tokens",
+     context},
+    {"serve", whole,
+     "through the scheduler of 'slip serve': tokens per second of 8 generations in\n"
+     "one batch over those of 1, over those of 8 in the open, with the bound on\n"
+     "that, and over HTTP; the time to the first token of 512. Says on standard\n"
+     "error how far it is",
+     serve},
+    {"cost", " --artifact OUT",
+     "Charlie's multiplications in parts of the model's, on a schedule of one token,\n"
+     "without attention and AES, but charlie_total_* with floats after 32 tokens;\n"
+     "nothing is run",
+     cost},
+    {"shapes", " [--shards N]",
+     "what a token costs models of 1.1, 7 and 70 billion weights: messages, bytes\n"
+     "and multiplications, counted; nothing is run. docs/cost.md explains them",
+     shapes},
+    {"round", " --artifact OUT --david HOST:PORT --tls TLS/charlie",
+     "what a round over TLS costs beyond its arithmetic, for every group shape", round},
+    {"kernels", "",
+     "what the kernels reach, on one processor, against the machine and against\n"
+     "peers that were installed when this was built (OpenBLAS, FFLAS-FFPACK, NTL,\n"
+     "FLINT, Eigen, oneDNN)",
+     kernel_figures},
+};
+
+std::string usage() {
+    std::string text = "MEASUREMENT [OPTIONS]\n";
+    for (const Measurement& each : measurements) {
+        text.append("\n").append(each.name).append(each.takes).append("\n");
+        std::istringstream lines(each.says);
+        for (std::string line; std::getline(lines, line);) text.append("    ").append(line + "\n");
     }
-    if (named && arguments.front() == "report") return all_figures(values);
-    if (named && arguments.front() == "decode") return decode(values);
-    if (named && arguments.front() == "context") return context(values);
-    if (named && arguments.front() == "masks") return masks(values);
-    if (named && arguments.front() == "hidden") return hidden(values);
-    if (named && arguments.front() == "guesses") return guesses(values);
-    if (named && arguments.front() == "serve") return serve(values);
-    if (named && arguments.front() == "cost") return cost(values);
-    if (named && arguments.front() == "shapes") return shapes(values);
-    if (named && arguments.front() == "round") return round(values);
-    if (named && arguments.front() == "kernels") return kernel_figures(values);
-    throw BadInput(
-        "expected report, decode, masks, hidden, guesses, context, serve, cost, shapes, round or "
-        "kernels; see --help");
+    text.pop_back();
+    return text;
+}
+
+ordered_json measure_named(const Flags& flags) {
+    std::string known;
+    for (const Measurement& each : measurements) {
+        if (flags.text_or("measurement", "") == each.name) return each.measure(flags);
+        known.append(known.empty() ? "" : ", ").append(each.name);
+    }
+    throw BadInput("expected one of " + known + "; see --help");
 }
 
 }  // namespace
 }  // namespace slip::bench
 
 int main(int argc, char** argv) {
-    try {
-        return slip::bench::run(std::vector<std::string>(argv + 1, argv + argc));
-    } catch (const slip::BadInput& error) {
-        std::cerr << "slip-bench: error: " << error.what() << '\n';
-        return 2;
-    } catch (const boost::program_options::error& error) {
-        std::cerr << "slip-bench: error: " << error.what() << '\n';
-        return 2;
-    } catch (const std::exception& error) {
-        std::cerr << "slip-bench: error: " << error.what() << '\n';
-        return 1;
-    }
+    return slip::measure::run(
+        {"slip-bench",
+         slip::bench::usage(),
+         {{"measurement", "NAME", "the first word"},
+          {"artifact", "OUT", "what 'slip split' wrote"},
+          {"model", "DIR", "the checkpoint it is of"},
+          {"david", "HOST:PORT", "round: a running David"},
+          {"tls", "TLS/charlie", "round: certificates"},
+          {"prompt", "N", "decode: tokens of the prompt, one batch", "8"},
+          {"tokens", "N",
+           "decode, guesses: tokens per repetition, of guesses at most 64; serve: per generation, "
+           "at most 16",
+           "64"},
+          {"repetitions", "R", "default 7, for serve 5, for round 200"},
+          {"json", nullptr, "print one JSON object instead of a table"},
+          {"shards", "N", "shapes: also what the David of the largest of N shards has"},
+          {"plot", "FILE.svg", "draw the figures"}},
+         slip::bench::measure_named,
+         "measurement"},
+        argc, argv);
 }

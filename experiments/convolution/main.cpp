@@ -3,7 +3,6 @@
 // Prints one JSON object: how well David's share of a convolutional network classifies, for each
 // share of the rank that Charlie keeps, if dense matrices are split and if kernel matrices are.
 #include <algorithm>
-#include <boost/program_options.hpp>
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -12,23 +11,22 @@
 #include <vector>
 
 #include "experiments/convolution/residuals.hpp"
+#include "experiments/measure/model_label.hpp"
+#include "experiments/measure/program.hpp"
 #include "experiments/tasks/accuracy.hpp"
 #include "experiments/tasks/images.hpp"
-#include "experiments/tasks/model_label.hpp"
-#include "experiments/tasks/program.hpp"
 #include "optimized/graph/cnn.hpp"
 #include "slip/error.hpp"
 
 namespace slip::convolution {
 namespace {
 
-namespace po = boost::program_options;
+using measure::Flags;
 using nlohmann::ordered_json;
 
-std::vector<double> shares_of(const std::string& list) {
+std::vector<double> shares_of(const std::vector<std::string>& words) {
     std::vector<double> shares;
-    std::istringstream text(list);
-    for (std::string word; std::getline(text, word, ',');) {
+    for (const std::string& word : words) {
         std::istringstream stream(word);
         double share = -1;
         if (!(stream >> share) || !stream.eof() || !(share >= 0 && share <= 1)) {
@@ -36,7 +34,6 @@ std::vector<double> shares_of(const std::string& list) {
         }
         shares.push_back(share);
     }
-    if (shares.empty()) throw BadInput("--share: expected at least one number");
     return shares;
 }
 
@@ -73,23 +70,18 @@ std::vector<Form> forms_of(const std::string& name) {
     throw BadInput("--matrix '" + name + "': expected kernel, dense or both");
 }
 
-ordered_json measure(const po::variables_map& values) {
-    const auto text = [&](const char* name) {
-        if (!values.contains(name)) throw BadInput(std::string("--") + name + " is missing");
-        return values[name].as<std::string>();
-    };
-    const std::filesystem::path model = text("model");
-    const std::vector<double> shares = shares_of(text("share"));
-    const tasks::LabelledImages given = tasks::read_images(text("images"), text("labels"));
-    const std::size_t count =
-        std::min<std::size_t>(values["items"].as<unsigned>(), given.images.count);
-    if (count == 0) throw BadInput("--items: expected at least 1");
+ordered_json measure_shares(const Flags& flags) {
+    const std::filesystem::path model = flags.text("model");
+    const std::filesystem::path images = flags.text("images");
+    const std::vector<double> shares = shares_of(flags.words("share"));
+    const tasks::LabelledImages given = tasks::read_images(images, flags.text("labels"));
+    const std::size_t count = std::min<std::size_t>(flags.number("items", 1), given.images.count);
     const importing::Checkpoint checkpoint(model);
     if (checkpoint.network() == nullptr) {
         throw BadInput(model.string() + ": expected a convolutional network");
     }
     ordered_json points = ordered_json::array();
-    for (const Form form : forms_of(text("matrix"))) {
+    for (const Form form : forms_of(flags.text("matrix"))) {
         const Layers layers(checkpoint, form);
         const char* name = form == Form::kernel ? "kernel" : "dense";
         for (const bool convolutions_only : {false, true}) {
@@ -102,42 +94,30 @@ ordered_json measure(const po::variables_map& values) {
         }
     }
     return {{"experiment", "convolution-split"},
-            {"model",
-             {{"name", model.stem().string()},
-              {"family", "cnn"},
-              {"parameters", tasks::parameters_of(checkpoint)}}},
+            {"model", measure::label_of(checkpoint)},
             {"settings",
              {{"strategy", "lsc"},
               {"weights", "float32, not rounded to 8 bits"},
-              {"images", std::filesystem::path(text("images")).filename().string()}}},
+              {"images", images.filename().string()}}},
             {"seed", nullptr},
             {"result",
              {{"linear_multiplications", linear_of(*checkpoint.network())}, {"points", points}}}};
-}
-
-po::options_description flags() {
-    po::options_description described("Options", 100, 60);
-    const auto text = [] { return po::value<std::string>(); };
-    described.add_options()("model", text()->value_name("FILE"), "ONNX file")(
-        "images", text()->value_name("FILE"), "IDX file")("labels", text()->value_name("FILE"),
-                                                          "IDX file")(
-        "share", text()->value_name("F,...")->default_value("0,0.125,0.25,0.5"),
-        "of the rank of every matrix that Charlie keeps")(
-        "matrix", text()->value_name("NAME")->default_value("both"),
-        "what is split: kernel, dense or both")(
-        "items", po::value<unsigned>()->value_name("N")->default_value(1000),
-        "only the first N images")("help", "show this help");
-    return described;
 }
 
 }  // namespace
 }  // namespace slip::convolution
 
 int main(int argc, char** argv) {
-    return slip::tasks::run(
+    return slip::measure::run(
         {"convolution-split",
          "--model FILE --images FILE --labels FILE [OPTIONS]\n\n"
          "Prints how well David's share of a convolutional network classifies, as one JSON object.",
-         slip::convolution::flags(), slip::convolution::measure},
+         {{"model", "FILE", "ONNX file"},
+          {"images", "FILE", "IDX file"},
+          {"labels", "FILE", "IDX file"},
+          {"share", "F,...", "of the rank of every matrix that Charlie keeps", "0,0.125,0.25,0.5"},
+          {"matrix", "NAME", "what is split: kernel, dense or both", "both"},
+          {"items", "N", "only the first N images", "1000"}},
+         slip::convolution::measure_shares},
         argc, argv);
 }

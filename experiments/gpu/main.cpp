@@ -7,9 +7,7 @@
 // of_unprotected is over the time of the product in the open, which counts kernels alone;
 // of_factor is that over h (1 + ell/M). Prints one JSON object.
 #include <algorithm>
-#include <boost/program_options.hpp>
 #include <chrono>
-#include <iostream>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -18,7 +16,8 @@
 #include <vector>
 
 #include "experiments/bench/measure.hpp"
-#include "experiments/synthetic/shapes.hpp"
+#include "experiments/measure/program.hpp"
+#include "experiments/measure/shapes.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/base/parallel.hpp"
 #include "optimized/base/parameters.hpp"
@@ -34,7 +33,6 @@ namespace {
 using bench::median;
 using bench::seconds_of;
 using nlohmann::ordered_json;
-namespace po = boost::program_options;
 
 constexpr std::size_t column_counts[] = {1, 8, 32, 128, 512};
 const base::parameters::ParameterSet& hidden_set = *base::parameters::set_named("hidden");
@@ -47,7 +45,7 @@ struct Group {
 };
 
 /// The groups of a model of LLaMA's family, as David multiplies them (LIN-3).
-std::vector<Group> groups_of(const synthetic::Shape& shape) {
+std::vector<Group> groups_of(const measure::Shape& shape) {
     return {{"qkv", shape.hidden + 2 * shape.key_value_width(), shape.hidden},
             {"o", shape.hidden, shape.hidden},
             {"gate_up", 2 * shape.intermediate, shape.hidden},
@@ -312,51 +310,37 @@ ordered_json measure(const Bench& bench, Gpu& gpu, base::WorkerTeam& team, const
     return of;
 }
 
-int run(const std::string& shape, std::size_t repetitions) {
-    const auto found = synthetic::shapes.find(shape);
-    if (found == synthetic::shapes.end()) throw BadInput("there is no shape '" + shape + "'");
+ordered_json measure_products(const measure::Flags& flags) {
+    const std::string shape = flags.text("shape");
+    const std::uint64_t repetitions = flags.number("repetitions", 1);
+    const std::vector<Group> groups = groups_of(measure::shape_named(shape));
     const auto gpu = Gpu::open();
     const Bench bench;
     base::WorkerTeam team(base::available_threads());
     ordered_json products = ordered_json::array();
-    for (const Group& group : groups_of(found->second)) {
+    for (const Group& group : groups) {
         for (const std::size_t columns : column_counts) {
             products.push_back(measure(bench, *gpu, team, group, columns, repetitions));
         }
     }
-    const ordered_json out{{"experiment", "gpu-products"},
-                           {"model", {{"name", shape}}},
-                           {"settings", {{"gpu", bench.name()}, {"repetitions", repetitions}}},
-                           {"seed", nullptr},
-                           {"result",
-                            {{"copy_gb_per_s", std::round(bench.copied_per_second() * 1e-9)},
-                             {"products", products}}}};
-    std::cout << out.dump() << '\n';
-    return 0;
-}
-
-int main_of(int argc, char** argv) {
-    po::options_description flags("gpu_products");
-    flags.add_options()("shape", po::value<std::string>()->required(), "tinyllama or llama2-7b")(
-        "repetitions", po::value<std::size_t>()->default_value(15), "of which the medians are");
-    po::variables_map values;
-    po::store(po::parse_command_line(argc, argv, flags), values);
-    po::notify(values);
-    return run(values["shape"].as<std::string>(),
-               std::max<std::size_t>(1, values["repetitions"].as<std::size_t>()));
+    return {{"experiment", "gpu-products"},
+            {"model", {{"name", shape}}},
+            {"settings", {{"gpu", bench.name()}, {"repetitions", repetitions}}},
+            {"seed", nullptr},
+            {"result",
+             {{"copy_gb_per_s", std::round(bench.copied_per_second() * 1e-9)},
+              {"products", products}}}};
 }
 
 }  // namespace
 }  // namespace slip::gpu
 
 int main(int argc, char** argv) {
-    try {
-        return slip::gpu::main_of(argc, argv);
-    } catch (const slip::BadInput& error) {
-        std::cerr << "gpu_products: " << error.what() << '\n';
-        return 2;
-    } catch (const std::exception& error) {
-        std::cerr << "gpu_products: " << error.what() << '\n';
-        return 1;
-    }
+    return slip::measure::run({"gpu_products",
+                               "--shape NAME [--repetitions R]\n\n"
+                               "Prints the times of David's products on a GPU as one JSON object.",
+                               {{"shape", "NAME", "small, tinyllama, llama2-7b or llama2-70b"},
+                                {"repetitions", "R", "of which the medians are", "15"}},
+                               slip::gpu::measure_products},
+                              argc, argv);
 }

@@ -7,7 +7,7 @@
 #include <random>
 #include <span>
 
-#include "experiments/tasks/program.hpp"
+#include "experiments/measure/program.hpp"
 #include "experiments/tasks/sorting.hpp"
 #include "optimized/base/files.hpp"
 #include "slip/error.hpp"
@@ -15,18 +15,10 @@
 namespace slip::tasks {
 namespace {
 
-nlohmann::ordered_json write_examples(const po::variables_map& values) {
-    for (const char* name : {"examples", "out"}) {
-        if (!values.contains(name)) {
-            throw BadInput(std::string("--") + name + " is missing; see --help");
-        }
-    }
-    const auto examples = values["examples"].as<std::size_t>();
-    const auto seed = values["seed"].as<std::uint64_t>();
-    if (examples < 1 || examples > sorting_inputs) {
-        throw BadInput("--examples " + std::to_string(examples) + ": expected 1 to " +
-                       std::to_string(sorting_inputs));
-    }
+nlohmann::ordered_json write_examples(const measure::Flags& flags) {
+    const std::uint64_t examples = flags.number("examples", 1, sorting_inputs);
+    const std::uint64_t seed = flags.number("seed", 0);
+    const std::string out = flags.text("out");
     std::vector<std::size_t> order(sorting_inputs);
     std::iota(order.begin(), order.end(), 0);
     std::shuffle(order.begin(), order.end(), std::mt19937_64(seed));
@@ -39,8 +31,7 @@ nlohmann::ordered_json write_examples(const po::variables_map& values) {
         for (const TokenId letter : letters) line += std::to_string(letter) + " ";
     }
     line.back() = '\n';
-    base::StagedFile file(values["out"].as<std::string>(), base::StagedFile::Existing::replace,
-                          0644);
+    base::StagedFile file(out, base::StagedFile::Existing::replace, 0644);
     file.append(std::as_bytes(std::span(line)));
     file.commit();
     return {{"experiment", "sorting-ids"},
@@ -50,27 +41,18 @@ nlohmann::ordered_json write_examples(const po::variables_map& values) {
             {"result", {{"inputs", sorting_inputs}}}};
 }
 
-po::options_description flags() {
-    po::options_description description("Options", 100, 60);
-    description.add_options()("examples", po::value<std::size_t>()->value_name("N"),
-                              "how many of the 729 inputs, drawn without repetition");
-    description.add_options()("out", po::value<std::string>()->value_name("FILE"),
-                              "token ids in one line, 12 per example: an input, then its letters "
-                              "in order");
-    description.add_options()("seed", po::value<std::uint64_t>()->default_value(1)->value_name("S"),
-                              "of the draw");
-    description.add_options()("help", "show this help");
-    return description;
-}
-
 }  // namespace
 }  // namespace slip::tasks
 
 int main(int argc, char** argv) {
-    return slip::tasks::run(
+    return slip::measure::run(
         {"sorting_ids",
          "--examples N --out FILE [OPTIONS]\n\nWrites examples of the sorting task, on which "
          "attackers train; prints one JSON object.",
-         slip::tasks::flags(), slip::tasks::write_examples},
+         {{"examples", "N", "how many of the 729 inputs, drawn without repetition"},
+          {"out", "FILE",
+           "token ids in one line, 12 per example: an input, then its letters in order"},
+          {"seed", "S", "of the draw", "1"}},
+         slip::tasks::write_examples},
         argc, argv);
 }

@@ -129,7 +129,7 @@ class CostsOfShapes(SystemTest):
                                 (("--shape", "small", "--rank", "1,x"), "--rank 'x'"),
                                 (("--shape", "small", "--rank", ""), "--rank"),
                                 ((*small, "--tokens", "0"), "--tokens '0'"),
-                                ((*small, "--head-rank", "1,2"), "one number"),
+                                ((*small, "--head-rank", "1,2"), "--head-rank '1,2'"),
                                 ((*small, "--strategy", "best"), "--strategy 'best'"),
                                 (("--model", "/absent", "--rank", "1"), "/absent")]:
             result = run("costs", *arguments)

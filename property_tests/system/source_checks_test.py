@@ -112,6 +112,17 @@ class Layers(CheckCase):
         self.write("attic/a.cpp", "")
         self.assert_red(layers, "attic/a.cpp")
 
+    def test_a_file_that_is_a_room_of_its_own(self):
+        table = (self.root / "tools/layers.txt").read_text()
+        self.write("tools/layers.txt", table + "optimized/kernels/c.cpp -> reference\n")
+        self.write("optimized/kernels/c.cpp", '#include "reference/ring.hpp"\n')
+        self.assertEqual(layers.check(self.root), [])
+        self.write("optimized/kernels/d.cpp", '#include "reference/ring.hpp"\n')
+        self.assert_red(layers, 'optimized/kernels/d.cpp: includes "reference/ring.hpp"')
+        self.write("optimized/kernels/c.cpp",
+                   '#include "reference/ring.hpp"\n#include "optimized/base/a.hpp"\n')
+        self.assert_red(layers, 'optimized/kernels/c.cpp: includes "optimized/base/a.hpp"')
+
     def test_an_arrow_that_nothing_needs(self):
         self.write("optimized/kernels/b.cpp", "")
         self.assert_red(layers, "tools/layers.txt: nothing in optimized/kernels includes from optimized/base")

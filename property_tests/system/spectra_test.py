@@ -81,9 +81,9 @@ class Spectra(Measured, SystemTest):
                 ("expected decay, bypass or removal", ["other"]), ("--model is missing", ["decay"]),
                 ("config.json", ["decay", "--model", self.folder]),
                 ("--tokens is missing", ["bypass", "--model", STORIES260K]),
-                ("--tokens: expected", ["bypass", "--model", STORIES260K, "--tokens", "1x"]),
+                ("--tokens '1x': expected", ["bypass", "--model", STORIES260K, "--tokens", "1x"]),
                 ("--widths: 2 is not odd", ["bypass", "--model", STORIES260K, *text, "--widths", "2"]),
-                ("--components: expected",
+                ("--components '1,,2': expected",
                  ["removal", "--model", STORIES260K, *text, "--components", "1,,2"])]:
             if STORIES260K not in arguments or STORIES260K.exists():
                 self.assertIn(said, self.spectra(*arguments, status=2))

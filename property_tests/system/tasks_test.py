@@ -99,8 +99,8 @@ class SortingIds(SystemTest):
 
     def test_bad_input_is_named(self):
         out = self.folder / "none"
-        for arguments, says in [(("--examples", 0, "--out", out), "--examples 0: expected 1 to 729"),
-                                (("--examples", 730, "--out", out), "--examples 730: expected 1 to 729"),
+        for arguments, says in [(("--examples", 0, "--out", out), "--examples '0': expected a whole number"),
+                                (("--examples", 730, "--out", out), "expected a whole number, 1 to 729"),
                                 (("--examples", 3), "--out is missing"),
                                 (("--out", out), "--examples is missing")]:
             result = run("sorting_ids", *arguments)

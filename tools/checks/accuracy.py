@@ -2,7 +2,7 @@
 
 import json
 
-RESULTS = "experiments/accuracy/results.json"
+RESULTS = "experiments/measure/rounding.json"
 CHAPTER = "spec/hiding.md"
 
 

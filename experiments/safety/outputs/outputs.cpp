@@ -5,8 +5,8 @@
 #include <numeric>
 #include <sstream>
 
+#include "experiments/measure/model_label.hpp"
 #include "experiments/safety/outputs/attacker.hpp"
-#include "experiments/tasks/model_label.hpp"
 #include "experiments/training/options.hpp"
 #include "optimized/base/error.hpp"
 
@@ -133,7 +133,7 @@ ordered_json Experiment::point(const States& states, const std::string& way,
     return point;
 }
 
-ordered_json measure(const Options& options) {
+ordered_json measure_outputs(const Options& options) {
     const importing::Checkpoint checkpoint(options.text("--model"));
     const std::string split = options.text("--split"), way = options.text("--shown");
     if (split != "paper" && split != "hidden") throw BadInput("--split is paper or hidden");
@@ -151,14 +151,10 @@ ordered_json measure(const Options& options) {
             points.push_back(experiment.point(states, way, value));
         }
     }
-    const auto folder = checkpoint.folder().lexically_normal();
     const double by_chance =
         static_cast<double>(head.weights.cols()) / static_cast<double>(head.weights.rows() - 1);
     return {{"experiment", "outputs"},
-            {"model",
-             {{"name", (folder.has_filename() ? folder : folder.parent_path()).filename().string()},
-              {"family", tasks::name_of(checkpoint.config().family)},
-              {"parameters", tasks::parameters_of(checkpoint)}}},
+            {"model", measure::label_of(checkpoint)},
             {"settings", {{"shown", way}, {"split", split}, {"rank", rank}}},
             {"seed", seed},
             {"result",
@@ -180,6 +176,6 @@ int main(int argc, char** argv) {
                                {"--split", "paper"},
                                {"--rank", "8"},
                                {"--seed", "1"}});
-        std::cout << measure(options).dump() << std::endl;
+        std::cout << measure_outputs(options).dump() << std::endl;
     });
 }

@@ -3,6 +3,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "experiments/measure/model_label.hpp"
 #include "experiments/safety/share/share.hpp"
 #include "experiments/training/options.hpp"
 #include "optimized/base/error.hpp"
@@ -129,12 +130,11 @@ void run(const Options& options) {
         const std::filesystem::path path = options.text(name);
         if (given(options, name)) settings[name + 2] = path.stem();
     }
-    const nlohmann::ordered_json json{
-        {"experiment", "share"},
-        {"model", safety::as_json(safety::label_of(importing::Checkpoint(model)))},
-        {"settings", settings},
-        {"seed", seed},
-        {"result", result_of(matrices, charlie.set().hides_weights)}};
+    const nlohmann::ordered_json json{{"experiment", "share"},
+                                      {"model", measure::label_of(importing::Checkpoint(model))},
+                                      {"settings", settings},
+                                      {"seed", seed},
+                                      {"result", result_of(matrices, charlie.set().hides_weights)}};
     std::cout << json.dump() << '\n';
 }
 

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "experiments/measure/model_label.hpp"
 #include "experiments/safety/share/share.hpp"
 #include "experiments/training/options.hpp"
 #include "experiments/training/text.hpp"
@@ -96,7 +97,7 @@ void run(const Options& options) {
     training::write_file_atomically(options.text("--out"), found.text);
     const nlohmann::ordered_json json{
         {"experiment", "sampled-text"},
-        {"model", safety::as_json(safety::label_of(importing::Checkpoint(folder)))},
+        {"model", measure::label_of(importing::Checkpoint(folder))},
         {"settings",
          {{"tokens", settings.tokens},
           {"prompt", settings.prompt},

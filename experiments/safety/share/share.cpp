@@ -6,7 +6,7 @@
 #include <optional>
 #include <random>
 
-#include "experiments/tasks/model_label.hpp"
+#include "experiments/measure/model_label.hpp"
 #include "optimized/api/model_files.hpp"
 #include "optimized/artifact/layout.hpp"
 #include "optimized/base/error.hpp"
@@ -170,11 +170,11 @@ void write_tensors(const std::filesystem::path& path, const Checkpoint& checkpoi
     importing::write_safetensors(path, tensors, {{"format", "pt"}}, 0644);
 }
 
-std::string description(const ModelLabel& label, const artifact::CharlieArtifact& charlie,
+std::string description(const Checkpoint& checkpoint, const artifact::CharlieArtifact& charlie,
                         const ShareOptions& options, const std::vector<SharedMatrix>& matrices) {
     nlohmann::ordered_json ranks = nlohmann::ordered_json::object();
     for (const SharedMatrix& matrix : matrices) ranks[matrix.tensor] = matrix.rank;
-    const nlohmann::ordered_json json{{"model", as_json(label)},
+    const nlohmann::ordered_json json{{"model", measure::label_of(checkpoint)},
                                       {"strategy", strategy_of(charlie, options)},
                                       {"known", name_of(options.known)},
                                       {"seed", options.seed},
@@ -207,15 +207,6 @@ std::vector<float> dequantised(MatrixView<const std::int8_t> residual,
     return values;
 }
 
-ModelLabel label_of(const Checkpoint& checkpoint) {
-    return {std::filesystem::canonical(checkpoint.folder()).filename(),
-            tasks::name_of(checkpoint.config().family), tasks::parameters_of(checkpoint)};
-}
-
-nlohmann::ordered_json as_json(const ModelLabel& label) {
-    return {{"name", label.name}, {"family", label.family}, {"parameters", label.parameters}};
-}
-
 std::string strategy_of(const artifact::CharlieArtifact& charlie, const ShareOptions& options) {
     if (!charlie.set().hides_weights) return slip::name_of(charlie.strategy());
     const std::string rows = options.rows == Rows::uniform ? "uniform" : "hidden";
@@ -245,8 +236,7 @@ std::vector<SharedMatrix> write_share(const std::filesystem::path& model,
     }
     write_tensors(out / "model.safetensors", checkpoint, values);
     base::write_file(out / "config.json", checkpoint.config_text(), 0644);
-    base::write_file(out / "share.json",
-                     description(label_of(checkpoint), charlie, options, matrices), 0644);
+    base::write_file(out / "share.json", description(checkpoint, charlie, options, matrices), 0644);
     for (const auto& file : importing::tokenizer_files(model)) {
         std::filesystem::copy_file(file, out / file.filename());
     }

@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -65,14 +64,5 @@ std::vector<SharedMatrix> write_share(const std::filesystem::path& model,
                                       const std::filesystem::path& artifact,
                                       const std::filesystem::path& out,
                                       const ShareOptions& options);
-
-/// {"name", "family", "parameters"}: how results name a model. The name is the folder's.
-struct ModelLabel {
-    std::string name;
-    std::string family;
-    std::uint64_t parameters = 0;
-};
-ModelLabel label_of(const importing::Checkpoint& checkpoint);
-nlohmann::ordered_json as_json(const ModelLabel& label);
 
 }  // namespace slip::safety

@@ -2,6 +2,7 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "experiments/measure/model_label.hpp"
 #include "experiments/safety/share/share.hpp"
 #include "experiments/training/options.hpp"
 #include "experiments/training/text.hpp"
@@ -33,7 +34,7 @@ void run(const Options& options) {
     training::write_file_atomically(options.text("--out"), line);
     const nlohmann::ordered_json json{
         {"experiment", "token-ids"},
-        {"model", safety::as_json(safety::label_of(checkpoint))},
+        {"model", measure::label_of(checkpoint)},
         {"settings", {{"text", text.filename()}, {"max_tokens", most}}},
         {"seed", 0},
         {"result", {{"tokens", ids.size()}}}};

@@ -2,25 +2,22 @@
 //
 // Writes a Hugging Face checkpoint of a LLaMA-2 family model with random weights: config.json and
 // model.safetensors, no tokenizer. One matrix row block at a time is in memory.
-#include <boost/program_options.hpp>
 #include <filesystem>
-#include <iostream>
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "experiments/synthetic/shapes.hpp"
-#include "experiments/synthetic/weights.hpp"
+#include "experiments/measure/program.hpp"
+#include "experiments/measure/shapes.hpp"
+#include "experiments/measure/weights.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/base/parallel.hpp"
 #include "optimized/import/safetensors.hpp"
 
-namespace slip::synthetic {
+namespace slip::measure {
 namespace {
 
 using importing::DType;
 using importing::Tensor;
-
-namespace po = boost::program_options;
 
 nlohmann::ordered_json config_of(const Shape& shape) {
     return {{"model_type", "llama"},
@@ -99,57 +96,33 @@ void write_checkpoint(const Shape& shape, DType dtype, std::uint64_t seed,
     writer.finish();
 }
 
-Shape shape_named(const std::string& name) {
-    const auto found = shapes.find(name);
-    if (found != shapes.end()) return found->second;
-    std::string names;
-    for (const auto& [known, shape] : shapes) names.append(" ").append(known);
-    throw BadInput("--shape is one of:" + names);
-}
-
 DType dtype_named(const std::string& name) {
     if (name == "f16") return DType::f16;
     if (name == "bf16") return DType::bf16;
     throw BadInput("--dtype is f16 or bf16");
 }
 
-int run(int argc, char** argv) {
-    po::options_description options(
-        "usage: slip-synthetic --shape NAME --out DIR [--blocks N] [--dtype f16|bf16] [--seed S]\n"
-        "Writes a checkpoint of that shape with random weights");
-    options.add_options()("help", "this text")("shape", po::value<std::string>()->required(),
-                                               "small, tinyllama or llama2-7b")(
-        "out", po::value<std::string>()->required(), "folder to make")(
-        "blocks", po::value<std::size_t>(), "another number of blocks")(
-        "dtype", po::value<std::string>()->default_value("bf16"), "f16 or bf16")(
-        "seed", po::value<std::uint64_t>()->default_value(1), "of the weights");
-    po::variables_map values;
-    po::store(po::parse_command_line(argc, argv, options), values);
-    if (values.count("help") != 0) {
-        std::cout << options << '\n';
-        return 0;
-    }
-    po::notify(values);
-    Shape shape = shape_named(values["shape"].as<std::string>());
-    if (values.count("blocks") != 0) shape.blocks = values["blocks"].as<std::size_t>();
-    if (shape.blocks == 0) throw BadInput("--blocks is at least 1");
-    write_checkpoint(shape, dtype_named(values["dtype"].as<std::string>()),
-                     values["seed"].as<std::uint64_t>(), values["out"].as<std::string>());
-    return 0;
+nlohmann::ordered_json write_synthetic(const Flags& flags) {
+    Shape shape = shape_named(flags.text("shape"));
+    shape.blocks = flags.number_or("blocks", shape.blocks, 1);
+    write_checkpoint(shape, dtype_named(flags.text("dtype")), flags.number("seed", 0),
+                     flags.text("out"));
+    return nullptr;
 }
 
 }  // namespace
-}  // namespace slip::synthetic
+}  // namespace slip::measure
 
 int main(int argc, char** argv) {
-    try {
-        return slip::synthetic::run(argc, argv);
-    } catch (const boost::program_options::error& error) {
-        std::cerr << "slip-synthetic: error: " << error.what() << '\n';
-    } catch (const slip::BadInput& error) {
-        std::cerr << "slip-synthetic: error: " << error.what() << '\n';
-    } catch (const std::filesystem::filesystem_error& error) {
-        std::cerr << "slip-synthetic: error: " << error.what() << '\n';
-    }
-    return 2;
+    return slip::measure::run(
+        {"slip-synthetic",
+         "--shape NAME --out DIR [--blocks N] [--dtype f16|bf16] [--seed S]\n\n"
+         "Writes a checkpoint of that shape with random weights.",
+         {{"shape", "NAME", "small, tinyllama, llama2-7b or llama2-70b"},
+          {"out", "DIR", "folder to make"},
+          {"blocks", "N", "another number of blocks"},
+          {"dtype", "NAME", "f16 or bf16", "bf16"},
+          {"seed", "S", "of the weights", "1"}},
+         slip::measure::write_synthetic},
+        argc, argv);
 }

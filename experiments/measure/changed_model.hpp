@@ -12,7 +12,7 @@
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/import/tokenizer.hpp"
 
-namespace slip::spectra {
+namespace slip::measure {
 
 /// One matrix of a block.
 struct Matrix {
@@ -23,13 +23,13 @@ struct Matrix {
     std::size_t n = 0;
 };
 
-class Model {
+class ChangedModel {
 public:
     /// Changes the values of the tensor `name` in place.
     using Change = std::function<void(std::string_view name, std::vector<float>& values)>;
 
     /// Throws BadInput, naming the file, if it is no checkpoint of a language model.
-    explicit Model(const std::filesystem::path& folder);
+    explicit ChangedModel(const std::filesystem::path& folder);
 
     std::size_t blocks() const;
     /// The longest text that it reads at once, in tokens.
@@ -48,8 +48,8 @@ public:
     /// weights as `change` leaves them, in float32.
     double perplexity(const std::vector<TokenId>& ids, const Change& change = {}) const;
 
-    /// {"name", "family", "parameters"}.
-    nlohmann::ordered_json description() const;
+    /// How results describe it.
+    nlohmann::ordered_json label() const;
 
 private:
     importing::Checkpoint checkpoint_;
@@ -57,4 +57,4 @@ private:
     std::vector<Matrix> matrices_;
 };
 
-}  // namespace slip::spectra
+}  // namespace slip::measure

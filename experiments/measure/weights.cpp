@@ -1,10 +1,10 @@
-#include "experiments/synthetic/weights.hpp"
+#include "experiments/measure/weights.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
-namespace slip::synthetic {
+namespace slip::measure {
 namespace {
 
 /// The finaliser of splitmix64.
@@ -79,4 +79,4 @@ std::uint16_t half(float x) {
     return static_cast<std::uint16_t>(sign | (((bits + 0xFFF + odd) >> 13) - (112U << 10)));
 }
 
-}  // namespace slip::synthetic
+}  // namespace slip::measure

@@ -1,4 +1,4 @@
-#include "experiments/bench/cost.hpp"
+#include "experiments/measure/counts.hpp"
 
 #include <set>
 #include <utility>
@@ -12,9 +12,9 @@
 #include "optimized/split/hint.hpp"
 #include "optimized/split/shards.hpp"
 
-namespace slip::bench {
+namespace slip::measure {
 
-base::ModelConfig config_of(const synthetic::Shape& shape) {
+base::ModelConfig config_of(const Shape& shape) {
     base::ModelConfig config;
     config.hidden_size = shape.hidden;
     config.intermediate_size = shape.intermediate;
@@ -169,25 +169,10 @@ double charlie_total(const ScheduleShape& shape, const base::ModelConfig& config
            static_cast<double>(token.linear);
 }
 
-void report_epsilon(const ScheduleShape& shape, Report& report) {
-    constexpr std::size_t rank = 16, context = 32;
-    const Multiplications token = of_token(shape);
-    report.figures.push_back({"epsilon_online", epsilon_online(token)});
-    report.figures.push_back({"epsilon_total", epsilon_total(token)});
-    const base::ModelConfig tinyllama = config_of(synthetic::shapes.at("tinyllama"));
-    const base::ModelConfig llama2_7b = config_of(synthetic::shapes.at("llama2-7b"));
-    report.figures.push_back(
-        {"epsilon_online_7b", epsilon_online(of_token(schedule_of(llama2_7b, rank)))});
-    for (const auto& [name, config] :
-         {std::pair{"charlie_total_1b", &tinyllama}, {"charlie_total_7b", &llama2_7b}}) {
-        const ScheduleShape lattice = schedule_of(*config, rank, "paper-lattice");
-        report.figures.push_back({name, charlie_total(lattice, *config, context)});
-    }
-    for (const auto& [name, config] : {std::pair{"charlie_total_hidden_1b", &tinyllama},
-                                       {"charlie_total_hidden_7b", &llama2_7b}}) {
-        const ScheduleShape hidden = schedule_of(*config, 0, "hidden");
-        report.figures.push_back({name, charlie_total(hidden, *config, context)});
-    }
+std::uint64_t attention_of(const base::ModelConfig& config, const Session& session) {
+    const std::uint64_t positions = session.positions();
+    const std::uint64_t attended = positions * (positions + 1) / 2;  // 1 + 2 + ... + positions
+    return config.num_hidden_layers * 2 * attended * config.query_width();
 }
 
-}  // namespace slip::bench
+}  // namespace slip::measure

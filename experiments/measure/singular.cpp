@@ -1,4 +1,4 @@
-#include "experiments/spectra/singular.hpp"
+#include "experiments/measure/singular.hpp"
 
 #include <Eigen/Eigenvalues>
 #include <algorithm>
@@ -6,7 +6,7 @@
 
 #include "optimized/base/error.hpp"
 
-namespace slip::spectra {
+namespace slip::measure {
 namespace {
 
 using Eigen::Index;
@@ -65,4 +65,4 @@ std::vector<float> Decomposition::without(std::size_t k) const {
     return {rows.data(), rows.data() + rows.size()};
 }
 
-}  // namespace slip::spectra
+}  // namespace slip::measure

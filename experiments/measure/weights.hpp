@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace slip::synthetic {
+namespace slip::measure {
 
 /// Numbers that depend on a seed and on where they stand, and on nothing else.
 class Numbers {
@@ -40,4 +40,4 @@ private:
 std::uint16_t bfloat16(float x);
 std::uint16_t half(float x);
 
-}  // namespace slip::synthetic
+}  // namespace slip::measure

@@ -5,7 +5,9 @@
 #include <map>
 #include <string>
 
-namespace slip::synthetic {
+#include "slip/error.hpp"
+
+namespace slip::measure {
 
 struct Shape {
     std::size_t hidden;
@@ -27,4 +29,13 @@ inline const std::map<std::string, Shape> shapes = {
     {"llama2-70b", {8192, 28672, 80, 64, 8, 32000, 4096}},
 };
 
-}  // namespace slip::synthetic
+/// Throws BadInput for a name that is none of them.
+inline const Shape& shape_named(const std::string& name) {
+    const auto found = shapes.find(name);
+    if (found != shapes.end()) return found->second;
+    std::string names;
+    for (const auto& [known, shape] : shapes) names.append(" ").append(known);
+    throw BadInput("--shape '" + name + "': expected one of" + names);
+}
+
+}  // namespace slip::measure

@@ -1,15 +1,15 @@
-#include "experiments/spectra/model.hpp"
+#include "experiments/measure/changed_model.hpp"
 
 #include <algorithm>
 #include <set>
 
-#include "experiments/tasks/model_label.hpp"
+#include "experiments/measure/model_label.hpp"
 #include "optimized/api/access.hpp"
 #include "optimized/base/files.hpp"
 #include "optimized/engines/engines.hpp"
 #include "optimized/graph/evaluate.hpp"
 
-namespace slip::spectra {
+namespace slip::measure {
 namespace {
 
 /// "q_proj" is q in the figures.
@@ -35,16 +35,16 @@ std::vector<Matrix> matrices_of(const std::vector<base::GroupShape>& groups) {
 
 }  // namespace
 
-Model::Model(const std::filesystem::path& folder)
+ChangedModel::ChangedModel(const std::filesystem::path& folder)
     : checkpoint_(folder),
       groups_(graph::groups_of(checkpoint_.config())),
       matrices_(matrices_of(groups_)) {}
 
-std::size_t Model::blocks() const { return checkpoint_.config().num_hidden_layers; }
+std::size_t ChangedModel::blocks() const { return checkpoint_.config().num_hidden_layers; }
 
-std::size_t Model::context() const { return checkpoint_.config().max_position_embeddings; }
+std::size_t ChangedModel::context() const { return checkpoint_.config().max_position_embeddings; }
 
-std::vector<std::string> Model::layer_types() const {
+std::vector<std::string> ChangedModel::layer_types() const {
     std::vector<std::string> types;
     for (const Matrix& matrix : matrices_) {
         if (std::find(types.begin(), types.end(), matrix.type) == types.end()) {
@@ -54,11 +54,11 @@ std::vector<std::string> Model::layer_types() const {
     return types;
 }
 
-std::vector<float> Model::values(const Matrix& matrix) const {
+std::vector<float> ChangedModel::values(const Matrix& matrix) const {
     return checkpoint_.floats(matrix.tensor + ".weight", matrix.m * matrix.n);
 }
 
-std::vector<TokenId> Model::read(const std::filesystem::path& text, std::size_t most) const {
+std::vector<TokenId> ChangedModel::read(const std::filesystem::path& text, std::size_t most) const {
     const auto tokenizer = importing::open_tokenizer(checkpoint_.folder());
     if (!tokenizer) {
         throw BadInput(checkpoint_.folder().string() + ": has no tokenizer to read a text with");
@@ -72,7 +72,7 @@ std::vector<TokenId> Model::read(const std::filesystem::path& text, std::size_t 
     return ids;
 }
 
-double Model::perplexity(const std::vector<TokenId>& ids, const Change& change) const {
+double ChangedModel::perplexity(const std::vector<TokenId>& ids, const Change& change) const {
     const auto changed = [&](std::string_view name, std::size_t elements) {
         std::vector<float> values = checkpoint_.floats(name, elements);
         if (change) change(name, values);
@@ -85,12 +85,6 @@ double Model::perplexity(const std::vector<TokenId>& ids, const Change& change) 
         .perplexity();
 }
 
-nlohmann::ordered_json Model::description() const {
-    const std::filesystem::path folder = checkpoint_.folder().lexically_normal();
-    const auto name = folder.has_filename() ? folder.filename() : folder.parent_path().filename();
-    return {{"name", name.string()},
-            {"family", tasks::name_of(checkpoint_.config().family)},
-            {"parameters", tasks::parameters_of(checkpoint_)}};
-}
+nlohmann::ordered_json ChangedModel::label() const { return label_of(checkpoint_); }
 
-}  // namespace slip::spectra
+}  // namespace slip::measure

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-namespace slip::spectra {
+namespace slip::measure {
 
 /// The singular value decomposition of an m x n matrix, row-major.
 class Decomposition {
@@ -23,4 +23,4 @@ private:
     std::unique_ptr<Eigenvectors> eigenvectors_;
 };
 
-}  // namespace slip::spectra
+}  // namespace slip::measure

@@ -6,11 +6,10 @@
 #include <string_view>
 #include <vector>
 
-#include "experiments/bench/measure.hpp"
-#include "experiments/synthetic/shapes.hpp"
+#include "experiments/measure/shapes.hpp"
 #include "optimized/artifact/artifact.hpp"
 
-namespace slip::bench {
+namespace slip::measure {
 
 /// Multiplications for one token or several, without attention, norms and AES.
 struct Multiplications {
@@ -37,7 +36,7 @@ ScheduleShape schedule_of(const base::ModelConfig& config, std::size_t rank,
                           std::string_view set = "paper");
 
 /// The dimensions of a LLaMA model.
-base::ModelConfig config_of(const synthetic::Shape& shape);
+base::ModelConfig config_of(const Shape& shape);
 
 /// The count for `block_rows` tokens through the blocks, and the logits of `head_rows` of them: the
 /// last group is the head. A prompt needs the logits of its last token alone.
@@ -84,10 +83,18 @@ double epsilon_total(const Multiplications& count);
 double charlie_total(const ScheduleShape& shape, const base::ModelConfig& config,
                      std::size_t context);
 
-/// Adds epsilon_online and epsilon_total of a token of `shape`, and epsilon_online_7b, from the
-/// schedule of Llama-2-7B at rank 16; charlie_total_1b and charlie_total_7b of TinyLlama's and
-/// Llama-2-7B's schedules at rank 16 with lattice masks, after 32 tokens, and
-/// charlie_total_hidden_1b and _7b of the same models hidden.
-void report_epsilon(const ScheduleShape& shape, Report& report);
+/// A sequence of `prompt` tokens with `tokens` new ones. Both are at least 1. Sequences that are
+/// decoded together cost the sum of what each costs.
+struct Session {
+    std::size_t prompt = 1;
+    std::size_t tokens = 1;
 
-}  // namespace slip::bench
+    /// Positions that go through the blocks: the last new token does not.
+    std::size_t positions() const { return prompt + tokens - 1; }
+};
+
+/// LAT-9, ATTN-7: Charlie's multiplications of scores and weighted sums. A token that attends to t
+/// tokens takes 2 t d of them per block, d the width of all query heads, in the one-round order.
+std::uint64_t attention_of(const base::ModelConfig& config, const Session& session);
+
+}  // namespace slip::measure

@@ -2,31 +2,30 @@
 // formulas give it, and what the protocol asks for. spec/latency.md; the reference computes, this
 // prints.
 #include <algorithm>
-#include <boost/program_options.hpp>
 #include <cstdio>
-#include <exception>
-#include <iostream>
 #include <nlohmann/json.hpp>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
+#include "experiments/measure/program.hpp"
 #include "reference/latency.hpp"
 
 namespace {
 
-namespace po = boost::program_options;
 using namespace slip::reference;
 using nlohmann::ordered_json;
+using slip::BadInput;
+using slip::measure::Flag;
+using slip::measure::Flags;
 
 /// A parameter of LAT-6 on the command line.
 struct IntegerFlag {
     const char* name;
     const char* help;
     Integer LatencyParameters::*value;
-    std::int64_t least;
+    std::uint64_t least;
 };
-constexpr std::int64_t largest = 1'000'000'000;
+constexpr std::uint64_t largest = 1'000'000'000;
 const IntegerFlag integer_flags[] = {
     {"layers", "l, layers", &LatencyParameters::l, 1},
     {"decomposed", "l_d, decomposed layers", &LatencyParameters::l_d, 0},
@@ -57,11 +56,6 @@ const RationalFlag rational_flags[] = {
      Rational(1, 1000)},
 };
 
-[[noreturn]] void refuse(const std::string& flag, const std::string& text,
-                         const std::string& expected) {
-    throw std::invalid_argument("--" + flag + " '" + text + "': expected " + expected);
-}
-
 /// "12", "0.4": digits and at most one point, exactly.
 Rational parse_decimal(const std::string& flag, const std::string& text) {
     const std::size_t point = text.find('.');
@@ -70,7 +64,9 @@ Rational parse_decimal(const std::string& flag, const std::string& text) {
     const bool plain = !digits.empty() && digits.size() <= 18 &&
                        std::all_of(digits.begin(), digits.end(),
                                    [](unsigned char c) { return c >= '0' && c <= '9'; });
-    if (!plain) refuse(flag, text, "a number with at most 18 digits");
+    if (!plain) {
+        throw BadInput("--" + flag + " '" + text + "': expected a number with at most 18 digits");
+    }
     Integer denominator = 1;
     if (point != std::string::npos) {
         for (std::size_t i = point + 1; i < text.size(); ++i) denominator *= 10;
@@ -79,28 +75,22 @@ Rational parse_decimal(const std::string& flag, const std::string& text) {
     return Rational(Integer(digits.substr(first)), denominator);
 }
 
-LatencyParameters parameters_of(const po::variables_map& values) {
+LatencyParameters parameters_of(const Flags& flags) {
     LatencyParameters p;
     for (const IntegerFlag& flag : integer_flags) {
-        if (!values.contains(flag.name)) continue;
-        const auto text = values[flag.name].as<std::string>();
-        const Rational value = parse_decimal(flag.name, text);
-        if (denominator(value) != 1 || value < flag.least || value > largest) {
-            refuse(flag.name, text,
-                   "a whole number from " + std::to_string(flag.least) + " to 10^9");
-        }
-        p.*flag.value = numerator(value);
+        if (flags.has(flag.name)) p.*flag.value = flags.number(flag.name, flag.least, largest);
     }
     for (const RationalFlag& flag : rational_flags) {
-        if (!values.contains(flag.name)) continue;
-        const auto text = values[flag.name].as<std::string>();
+        if (!flags.has(flag.name)) continue;
+        const std::string text = flags.text(flag.name);
         const Rational value = parse_decimal(flag.name, text);
         if (value == 0 && flag.value != &LatencyParameters::delay) {
-            refuse(flag.name, text, "a positive number");
+            throw BadInput("--" + std::string(flag.name) + " '" + text +
+                           "': expected a positive number");
         }
         p.*flag.value = value * flag.unit;
     }
-    if (p.l_d > p.l) throw std::invalid_argument("--decomposed: expected at most --layers");
+    if (p.l_d > p.l) throw BadInput("--decomposed: expected at most --layers");
     return p;
 }
 
@@ -259,45 +249,28 @@ void print_tables(const LatencyParameters& p) {
     }
 }
 
-int run(int argc, char** argv) {
-    po::options_description flags("Options", 100, 60);
-    for (const IntegerFlag& flag : integer_flags) {
-        flags.add_options()(flag.name, po::value<std::string>()->value_name("N"), flag.help);
-    }
-    for (const RationalFlag& flag : rational_flags) {
-        flags.add_options()(flag.name, po::value<std::string>()->value_name("X"), flag.help);
-    }
-    flags.add_options()("json", "print JSON")("help", "show this help");
-    const int style = po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
-    const po::positional_options_description no_words;
-    po::variables_map values;
-    po::store(
-        po::command_line_parser(argc, argv).options(flags).positional(no_words).style(style).run(),
-        values);
-    if (values.contains("help")) {
-        std::cout
-            << "usage: slip latency [OPTIONS]\n\nThe paper's latency analysis: what it prints, "
-               "what its formulas give, and what the\nprotocol costs. Without options: the "
-               "parameters of the paper's appendix.\n\n"
-            << flags;
-        return 0;
-    }
-    const LatencyParameters p = parameters_of(values);
-    if (values.contains("json")) {
-        std::cout << as_json(p).dump(1) << "\n";
-    } else {
-        print_tables(p);
-    }
-    return 0;
+ordered_json tables(const Flags& flags) {
+    const LatencyParameters p = parameters_of(flags);
+    if (flags.has("json")) return as_json(p);
+    print_tables(p);
+    return nullptr;
+}
+
+std::vector<Flag> all_flags() {
+    std::vector<Flag> flags;
+    for (const IntegerFlag& flag : integer_flags) flags.push_back({flag.name, "N", flag.help});
+    for (const RationalFlag& flag : rational_flags) flags.push_back({flag.name, "X", flag.help});
+    flags.push_back({"json", nullptr, "print JSON"});
+    return flags;
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    try {
-        return run(argc, argv);
-    } catch (const std::exception& error) {
-        std::cerr << "slip latency: error: " << error.what() << std::endl;
-        return 2;
-    }
+    return slip::measure::run(
+        {"slip latency",
+         "[OPTIONS]\n\nThe paper's latency analysis: what it prints, what its formulas give, and "
+         "what the\nprotocol costs. Without options: the parameters of the paper's appendix.",
+         all_flags(), tables},
+        argc, argv);
 }
