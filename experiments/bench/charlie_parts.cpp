@@ -126,7 +126,7 @@ public:
             masks_made.add(count, exact_products(bytes_of(rows), columns, n, repetitions));
             noise.add(count, noise_of(columns, n, repetitions));
         }
-        report.rows.push_back({"expansion of T, once", expansion, expanded / expansion, "B/s"});
+        report.add_row("expansion of T, once", expansion, expanded, "B/s");
         const double shake = expanded / rates_.shake;
         report.rows.push_back({"SHAKE-128 of so many bytes", shake, rates_.shake, "B/s"});
         add("products T S", masks_made, report);
@@ -502,8 +502,8 @@ void measure_charlie_parts(const WholeModel& whole, const CharlieTimes& times, R
         report.parts.push_back(
             {"messages over TLS", columns, times.messages[i], records, "AES-256-GCM"});
         const double online = sum_of(report.parts, columns);
-        report.figures.push_back({"charlie_parts_sum_" + std::to_string(columns),
-                                  (ahead + online) / (times.masks + times.online[i])});
+        report.add_figure("charlie_parts_sum_" + std::to_string(columns),
+                          (ahead + online) / (times.masks + times.online[i]));
         report.parts.push_back({"remainder online", columns, times.online[i] - online, 0, ""});
     }
 }

@@ -36,8 +36,8 @@ public:
         }
         for (std::size_t i = 0; i < contestants_.size(); ++i) {
             const double seconds = median(seconds_[i]);
-            report.rows.push_back({contestants_[i].name, seconds, contestants_[i].amount / seconds,
-                                   contestants_[i].unit});
+            report.add_row(contestants_[i].name, seconds, contestants_[i].amount,
+                           contestants_[i].unit);
         }
     }
 

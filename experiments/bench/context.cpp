@@ -62,8 +62,8 @@ public:
         Curve curve{name_, {}};
         for (const auto& [context, seconds] : seconds_) {
             const double token = median(seconds) / static_cast<double>(lengths_.decoded);
-            report.rows.push_back({"decode after " + std::to_string(context) + ", " + name_, token,
-                                   1 / token, "tokens/s"});
+            report.add_row("decode after " + std::to_string(context) + ", " + name_, token, 1,
+                           "tokens/s");
             curve.points.push_back({context, 1 / token});
         }
         if (curves) report.curves.push_back(std::move(curve));
@@ -173,11 +173,11 @@ void measure_attention(const WholeModel& whole, Report& report) {
     }
     const auto row = [&](const char* name, const std::vector<double>& seconds) {
         const double middle = median(seconds);
-        report.rows.push_back({name, middle, attention.bytes() / middle, "B/s"});
+        report.add_row(name, middle, attention.bytes(), "B/s");
     };
     row("attention after 4096", attending);
     row("plain read of its keys and values", reading);
-    report.figures.push_back({"attention_read", median_ratio(reading, attending)});
+    report.add_figure("attention_read", median_ratio(reading, attending));
 }
 
 void measure_prefill(WholeModel& whole, const Lengths& lengths, Report& report) {
@@ -190,12 +190,12 @@ void measure_prefill(WholeModel& whole, const Lengths& lengths, Report& report) 
     }
     const auto row = [&](std::size_t length, const std::vector<double>& seconds) {
         const double token = median(seconds);
-        report.rows.push_back({"prefill of " + std::to_string(length) + ", unprotected int8", token,
-                               1 / token, "tokens/s"});
+        report.add_row("prefill of " + std::to_string(length) + ", unprotected int8", token, 1,
+                       "tokens/s");
     };
     row(lengths.few_of_prompt, few);
     row(lengths.many, many);
-    report.figures.push_back({"prefill_context", median_ratio(few, many)});
+    report.add_figure("prefill_context", median_ratio(few, many));
 }
 
 void measure_decodes(WholeModel& whole, const Lengths& lengths, bool curves, Report& report) {
@@ -219,10 +219,10 @@ void measure_decodes(WholeModel& whole, const Lengths& lengths, bool curves, Rep
         }
     }
     for (const Decodes* decodes : {&open, &here, &over_tls}) decodes->report_in(report, curves);
-    report.figures.push_back({"decode_context", median_ratio(open.few(), open.many())});
-    report.figures.push_back({"decode_context_tls", median_ratio(over_tls.few(), over_tls.many())});
-    report.figures.push_back({"decode_in_process_1536", median_ratio(open.many(), here.many())});
-    report.figures.push_back({"decode_tls_1536", median_ratio(open.many(), over_tls.many())});
+    report.add_figure("decode_context", median_ratio(open.few(), open.many()));
+    report.add_figure("decode_context_tls", median_ratio(over_tls.few(), over_tls.many()));
+    report.add_figure("decode_in_process_1536", median_ratio(open.many(), here.many()));
+    report.add_figure("decode_tls_1536", median_ratio(open.many(), over_tls.many()));
 }
 
 }  // namespace

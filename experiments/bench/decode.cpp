@@ -30,9 +30,8 @@ void add_rows(const std::string& name, const Timings& timings, const WholeModelO
               Report& report) {
     const double prefill = median(timings.prefill);
     const double decode = median(timings.decode) / static_cast<double>(options.tokens);
-    report.rows.push_back({"decode, " + name, decode, 1 / decode, "tokens/s"});
-    report.rows.push_back(
-        {"prefill, " + name, prefill, static_cast<double>(options.prompt) / prefill, "tokens/s"});
+    report.add_row("decode, " + name, decode, 1, "tokens/s");
+    report.add_row("prefill, " + name, prefill, static_cast<double>(options.prompt), "tokens/s");
 }
 
 /// One more than a repetition spends: a group whose masks are used up wakes the thread that makes
@@ -101,30 +100,28 @@ void report_decode(const WholeModel& whole, const Decoded& decoded, DecodeResult
     result.ratio = median_ratio(yardstick, decoded.in_process.decode);
 
     const double reading = median(decoded.reading);
-    report.rows.push_back({"plain read of the weights", reading,
-                           static_cast<double>(whole.unprotected.bytes()) / reading, "B/s"});
+    report.add_row("plain read of the weights", reading,
+                   static_cast<double>(whole.unprotected.bytes()), "B/s");
     add_rows("unprotected int8", decoded.unprotected, whole.options, report);
     add_rows("hybrid in process", decoded.in_process, whole.options, report);
     add_rows("hybrid over TLS", decoded.over_tls, whole.options, report);
     add_rows("hybrid in shared memory", decoded.in_memory, whole.options, report);
-    report.rows.push_back({"offline work for a token", result.offline_seconds_per_token,
-                           1 / result.offline_seconds_per_token, "tokens/s"});
-    report.figures.push_back(
-        {"unprotected_read", tokens * median_ratio(decoded.reading, yardstick)});
-    report.figures.push_back({"decode_in_process", result.ratio});
-    report.figures.push_back({"decode_tls", median_ratio(yardstick, decoded.over_tls.decode)});
-    report.figures.push_back({"decode_shm", median_ratio(yardstick, decoded.in_memory.decode)});
-    report.figures.push_back(
-        {"prefill_tls", median_ratio(decoded.unprotected.prefill, decoded.over_tls.prefill)});
+    report.add_row("offline work for a token", result.offline_seconds_per_token, 1, "tokens/s");
+    report.add_figure("unprotected_read", tokens * median_ratio(decoded.reading, yardstick));
+    report.add_figure("decode_in_process", result.ratio);
+    report.add_figure("decode_tls", median_ratio(yardstick, decoded.over_tls.decode));
+    report.add_figure("decode_shm", median_ratio(yardstick, decoded.in_memory.decode));
+    report.add_figure("prefill_tls",
+                      median_ratio(decoded.unprotected.prefill, decoded.over_tls.prefill));
 }
 
 void report_rounds(const std::vector<RoundResult>& rounds, Report& report) {
     for (const RoundResult& round : rounds) {
         const std::string shape = std::to_string(round.rows) + " x " + std::to_string(round.n);
-        report.rows.push_back({"TLS alone, a round " + shape, 1e-6 * round.overhead_microseconds,
-                               1e6 / round.overhead_microseconds, "rounds/s"});
+        report.add_row("TLS alone, a round " + shape, 1e-6 * round.overhead_microseconds, 1,
+                       "rounds/s");
     }
-    report.figures.push_back({"tls_round_us", median_overhead(rounds)});
+    report.add_figure("tls_round_us", median_overhead(rounds));
 }
 
 /// Products that Charlie has made once a session is open: what a first message would wait for.
@@ -154,7 +151,7 @@ DecodeResult measure_decode(WholeModel& whole) {
                                            ? mask_seconds_per_token(whole)
                                            : hybrids.in_process.statistics().offline_seconds / made;
     report_decode(whole, decoded, result);
-    result.report.figures.push_back({"session_open_products", products_at_opening(whole)});
+    result.report.add_figure("session_open_products", products_at_opening(whole));
     std::vector<base::ProductShape> shapes;
     for (const auto& group : whole.charlie.groups()) shapes.push_back(group.product());
     report_rounds(measure_rounds(shapes, hybrids.over_tls.session(), hybrids.in_process.session(),

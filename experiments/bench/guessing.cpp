@@ -125,7 +125,7 @@ Run generate_text(const graph::Transformer& graph, base::Engine& engine, const T
 }
 
 /// With guesses and without, in turn.
-struct Contest {
+struct TextTimes {
     std::string name;
     Text text;
     std::vector<double> plain = {};
@@ -133,18 +133,17 @@ struct Contest {
     Run last = {};
 };
 
-void report_contest(const Contest& contest, Report& report) {
-    const auto tokens = static_cast<double>(contest.text.answer.size() - 1);
+void report_times(const TextTimes& times, Report& report) {
+    const auto tokens = static_cast<double>(times.text.answer.size() - 1);
     const auto add_row = [&](const std::string& how, const std::vector<double>& seconds) {
         const double token = median(seconds) / tokens;
-        report.rows.push_back({contest.name + " text, " + how, token, 1 / token, "tokens/s"});
+        report.add_row(times.name + " text, " + how, token, 1, "tokens/s");
     };
-    add_row("no guesses", contest.plain);
-    add_row(std::to_string(guesses) + " guesses", contest.guessed);
-    report.figures.push_back(
-        {"guesses_" + contest.name, median_ratio(contest.plain, contest.guessed)});
-    report.figures.push_back({"rounds_per_token_" + contest.name, contest.last.rounds_per_token});
-    report.figures.push_back({"columns_per_token_" + contest.name, contest.last.columns_per_token});
+    add_row("no guesses", times.plain);
+    add_row(std::to_string(guesses) + " guesses", times.guessed);
+    report.add_figure("guesses_" + times.name, median_ratio(times.plain, times.guessed));
+    report.add_figure("rounds_per_token_" + times.name, times.last.rounds_per_token);
+    report.add_figure("columns_per_token_" + times.name, times.last.columns_per_token);
 }
 
 }  // namespace
@@ -159,21 +158,21 @@ Report measure_guessing(WholeModel& whole) {
     // More columns than a run has, and one: a group whose masks are used up makes the next ones.
     const std::size_t masks = prompt + 2 * tokens + 1;
     engines::HybridEngine engine = protected_by(whole, *link, masks);
-    std::vector<Contest> contests{{"quoting", quoting(config, prompt, tokens)},
-                                  {"free", free_text(config, prompt, tokens)}};
-    const auto run = [&](const Contest& contest, std::size_t count) {
+    std::vector<TextTimes> texts{{"quoting", quoting(config, prompt, tokens)},
+                                 {"free", free_text(config, prompt, tokens)}};
+    const auto run = [&](const TextTimes& times, std::size_t count) {
         engine.wait_until_ready(masks);
-        return generate_text(*whole.transformer, engine, contest.text, count);
+        return generate_text(*whole.transformer, engine, times.text, count);
     };
     for (std::size_t i = 0; i < whole.options.repetitions; ++i) {
-        for (Contest& contest : contests) {
-            contest.plain.push_back(run(contest, 0).seconds);
-            contest.last = run(contest, guesses);
-            contest.guessed.push_back(contest.last.seconds);
+        for (TextTimes& times : texts) {
+            times.plain.push_back(run(times, 0).seconds);
+            times.last = run(times, guesses);
+            times.guessed.push_back(times.last.seconds);
         }
     }
     Report report;
-    for (const Contest& contest : contests) report_contest(contest, report);
+    for (const TextTimes& times : texts) report_times(times, report);
     return report;
 }
 

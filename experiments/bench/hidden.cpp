@@ -102,19 +102,18 @@ std::string model_suffix(const WholeModel& whole) {
 void report_charlie(const WholeModel& whole, const std::map<std::size_t, Times>& all,
                     Report& report) {
     const double masks = mask_seconds_per_token(whole);
-    report.rows.push_back({"masks of a column, processor time", masks, 1 / masks, "columns/s"});
+    report.add_row("masks of a column, processor time", masks, 1, "columns/s");
     for (const std::size_t count : {hidden_columns.front(), hidden_columns.back()}) {
         const Times& times = all.at(count);
         const auto columns = static_cast<double>(count);
         const double online = median(times.charlie) / columns;
-        report.rows.push_back({"Charlie without masks, " + std::to_string(count) + " columns",
-                               online, 1 / online, "columns/s"});
-        report.figures.push_back({"charlie_hidden_" + std::to_string(count) + model_suffix(whole),
-                                  (online + masks) * columns / median(times.unprotected)});
+        report.add_row("Charlie without masks, " + std::to_string(count) + " columns", online, 1,
+                       "columns/s");
+        report.add_figure("charlie_hidden_" + std::to_string(count) + model_suffix(whole),
+                          (online + masks) * columns / median(times.unprotected));
     }
     const Times& one = all.at(hidden_columns.front());
-    report.figures.push_back(
-        {"charlie_over_david", (median(one.charlie) + masks) / median(one.david)});
+    report.add_figure("charlie_over_david", (median(one.charlie) + masks) / median(one.david));
 }
 
 double hint_bytes(const WholeModel& whole) {
@@ -136,16 +135,14 @@ Report measure_hidden(WholeModel& whole) {
         const Times& times = all[count] = run_all(whole, count);
         const std::string at = ", " + std::to_string(count) + " columns";
         const double open = median(times.unprotected), david = median(times.david);
-        report.rows.push_back(
-            {"unprotected int8" + at, open, static_cast<double>(count) / open, "columns/s"});
-        report.rows.push_back(
-            {"David" + at, david, static_cast<double>(count) / david, "columns/s"});
-        report.figures.push_back({"david_hidden_" + std::to_string(count),
-                                  median_ratio(times.david, times.unprotected) / factor});
+        report.add_row("unprotected int8" + at, open, static_cast<double>(count), "columns/s");
+        report.add_row("David" + at, david, static_cast<double>(count), "columns/s");
+        report.add_figure("david_hidden_" + std::to_string(count),
+                          median_ratio(times.david, times.unprotected) / factor);
     }
-    report.figures.push_back({"davids_factor", factor});
+    report.add_figure("davids_factor", factor);
     report_charlie(whole, all, report);
-    report.figures.push_back({"hint_bytes", hint_bytes(whole)});
+    report.add_figure("hint_bytes", hint_bytes(whole));
     return report;
 }
 

@@ -109,9 +109,9 @@ void measure_reads(const WeightMatrix& w, std::size_t repetitions, Report& repor
          {"read 256 MiB", [&] { read_all(bytes); }, amount, "B/s"},
          {"5 planes, 64 x 4096 in the cache", from_cache, amount, "B/s"}},
         10 * repetitions, report);
-    report.figures.push_back({"plane_read_1", contest.ratio(0, 2)});
-    report.figures.push_back({"plane_read_h5", contest.ratio(1, 2)});
-    report.figures.push_back({"plane_cached_h5", contest.ratio(3, 2)});
+    report.add_figure("plane_read_1", contest.ratio(0, 2));
+    report.add_figure("plane_read_h5", contest.ratio(1, 2));
+    report.add_figure("plane_cached_h5", contest.ratio(3, 2));
 }
 
 /// Products with 128 columns: with four planes against a quarter of the machine's products of bytes
@@ -146,12 +146,12 @@ void measure_gemm(std::size_t repetitions, Report& report) {
         contestants.push_back({peer.library, peer.multiply, products, "products/s"});
     }
     const Contest contest(contestants, repetitions, report);
-    report.figures.push_back({"plane_int8", contest.ratio(1, 2)});
-    if (has_vnni()) report.figures.push_back({"plane_vnni", contest.ratio(0, 3)});
+    report.add_figure("plane_int8", contest.ratio(1, 2));
+    if (has_vnni()) report.add_figure("plane_vnni", contest.ratio(0, 3));
     for (std::size_t i = 0; i < peers.size(); ++i) {
         const auto result = peers[i].result();
         require(result.empty() || result == residues_of(y, m), "a peer's product differs");
-        report.figures.push_back({"plane_" + peers[i].figure, contest.ratio(0, first_peer + i)});
+        report.add_figure("plane_" + peers[i].figure, contest.ratio(0, first_peer + i));
     }
 }
 
@@ -198,7 +198,7 @@ void measure_masks(std::size_t repetitions, Report& report) {
     require(std::equal(residues.begin(), residues.begin() + static_cast<std::ptrdiff_t>(accepted),
                        by_openssl.begin()),
             "OpenSSL's masks differ");
-    report.figures.push_back({"masks_openssl", contest.ratio(0, 1)});
+    report.add_figure("masks_openssl", contest.ratio(0, 1));
 }
 
 /// In memory like that of the product's buffers.
@@ -299,9 +299,9 @@ void measure_charlie(const WeightMatrix& w, std::size_t repetitions, Report& rep
           [&] { in_the_open.multiply(masked.data(), 1, sums.data()); },
           static_cast<double>(large_rows / m), "columns/s"}},
         2 * repetitions, report);
-    report.figures.push_back({"charlie_share", 1 / contest.ratio(0, 1)});
-    report.figures.push_back({"charlie_share_cold", 1 / contest.ratio(3, 1)});
-    report.figures.push_back({"check_share", 1 / contest.ratio(4, 5)});
+    report.add_figure("charlie_share", 1 / contest.ratio(0, 1));
+    report.add_figure("charlie_share_cold", 1 / contest.ratio(3, 1));
+    report.add_figure("check_share", 1 / contest.ratio(4, 5));
 }
 
 /// The portable product with one column, against the loop that one would write first.
@@ -331,7 +331,7 @@ void measure_portable(std::size_t repetitions, Report& report) {
                            {"naive loop 1024 x 4096", naive, products, "products/s"}},
                           10 * repetitions, report);
     require(y == by_loop, "the naive loop's product differs");
-    report.figures.push_back({"portable_naive", contest.ratio(0, 1)});
+    report.add_figure("portable_naive", contest.ratio(0, 1));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include "experiments/bench/masks.hpp"
 #include "experiments/bench/report.hpp"
 #include "experiments/bench/round.hpp"
-#include "experiments/bench/serve.hpp"
+#include "experiments/bench/serving/serve.hpp"
 #include "experiments/measure/counts.hpp"
 #include "experiments/measure/program.hpp"
 #include "optimized/base/error.hpp"
@@ -155,21 +155,21 @@ ordered_json serve(const Flags& flags) {
 void report_epsilon(const ScheduleShape& shape, Report& report) {
     constexpr std::size_t rank = 16, context = 32;
     const Multiplications token = of_token(shape);
-    report.figures.push_back({"epsilon_online", measure::epsilon_online(token)});
-    report.figures.push_back({"epsilon_total", measure::epsilon_total(token)});
+    report.add_figure("epsilon_online", measure::epsilon_online(token));
+    report.add_figure("epsilon_total", measure::epsilon_total(token));
     const base::ModelConfig tinyllama = config_of(measure::shapes.at("tinyllama"));
     const base::ModelConfig llama2_7b = config_of(measure::shapes.at("llama2-7b"));
-    report.figures.push_back(
-        {"epsilon_online_7b", measure::epsilon_online(of_token(schedule_of(llama2_7b, rank)))});
+    report.add_figure("epsilon_online_7b",
+                      measure::epsilon_online(of_token(schedule_of(llama2_7b, rank))));
     for (const auto& [name, config] :
          {std::pair{"charlie_total_1b", &tinyllama}, {"charlie_total_7b", &llama2_7b}}) {
         const ScheduleShape lattice = schedule_of(*config, rank, "paper-lattice");
-        report.figures.push_back({name, measure::charlie_total(lattice, *config, context)});
+        report.add_figure(name, measure::charlie_total(lattice, *config, context));
     }
     for (const auto& [name, config] : {std::pair{"charlie_total_hidden_1b", &tinyllama},
                                        {"charlie_total_hidden_7b", &llama2_7b}}) {
         const ScheduleShape hidden = schedule_of(*config, 0, "hidden");
-        report.figures.push_back({name, measure::charlie_total(hidden, *config, context)});
+        report.add_figure(name, measure::charlie_total(hidden, *config, context));
     }
 }
 

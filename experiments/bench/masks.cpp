@@ -54,8 +54,7 @@ double block_nanoseconds(const base::parameters::ParameterSet& set,
 }
 
 void add_block_rows(const std::string& name, double nanoseconds, Report& report) {
-    report.rows.push_back(
-        {name + ", per row and message", 1e-9 * nanoseconds, 1e9 / nanoseconds, "rows/s"});
+    report.add_row(name + ", per row and message", 1e-9 * nanoseconds, 1, "rows/s");
 }
 
 void measure_blocks(const WholeModel& whole, Report& report) {
@@ -73,8 +72,8 @@ void measure_blocks(const WholeModel& whole, Report& report) {
             block_nanoseconds(set, whole.charlie.hint(0), blocks, false, whole.options.repetitions);
         add_block_rows("masks" + per_pass, inputs, report);
         add_block_rows("cancellations" + per_pass, outputs, report);
-        if (blocks == masks::most_blocks) report.figures.push_back({"block_ns_inputs", inputs});
-        if (blocks == 2) report.figures.push_back({"block_ns_outputs", outputs});
+        if (blocks == masks::most_blocks) report.add_figure("block_ns_inputs", inputs);
+        if (blocks == 2) report.add_figure("block_ns_outputs", outputs);
     }
 }
 
@@ -150,24 +149,23 @@ void measure_processor_time(WholeModel& whole, Report& report) {
     }
     CharlieTimes times;
     const double masks = times.masks = mask_seconds_per_token(whole);
-    report.rows.push_back({"masks of a token, processor time", masks, 1 / masks, "tokens/s"});
+    report.add_row("masks of a token, processor time", masks, 1, "tokens/s");
     for (std::size_t i = 0; i < columns.size(); ++i) {
         const auto per_step = static_cast<double>(columns[i]);
         const std::string at = ", " + std::to_string(columns[i]) + " columns, processor time";
         const double charlie = times.online[i] = median(all[i].charlie) / per_step;
         const double unprotected = median(all[i].unprotected) / per_step;
-        report.rows.push_back({"Charlie without masks" + at, charlie, 1 / charlie, "tokens/s"});
-        report.rows.push_back({"unprotected int8" + at, unprotected, 1 / unprotected, "tokens/s"});
+        report.add_row("Charlie without masks" + at, charlie, 1, "tokens/s");
+        report.add_row("unprotected int8" + at, unprotected, 1, "tokens/s");
         const double local = median(all[i].in_memory) / per_step;
-        report.rows.push_back({"Charlie in shared memory" + at, local, 1 / local, "tokens/s"});
+        report.add_row("Charlie in shared memory" + at, local, 1, "tokens/s");
         const double messages = times.messages[i] = message_seconds(whole, i) / per_step;
-        report.rows.push_back({"messages over TLS alone" + at, messages, 1 / messages, "tokens/s"});
-        report.figures.push_back(
-            {"messages_cpu_" + std::to_string(columns[i]), messages / unprotected});
-        report.figures.push_back(
-            {"charlie_cpu_" + std::to_string(columns[i]), (charlie + masks) / unprotected});
-        report.figures.push_back({"charlie_shm_" + std::to_string(columns[i]),
-                                  median_ratio(all[i].in_memory, all[i].charlie)});
+        report.add_row("messages over TLS alone" + at, messages, 1, "tokens/s");
+        report.add_figure("messages_cpu_" + std::to_string(columns[i]), messages / unprotected);
+        report.add_figure("charlie_cpu_" + std::to_string(columns[i]),
+                          (charlie + masks) / unprotected);
+        report.add_figure("charlie_shm_" + std::to_string(columns[i]),
+                          median_ratio(all[i].in_memory, all[i].charlie));
     }
     measure_charlie_parts(whole, times, report);
 }
@@ -210,14 +208,13 @@ void measure_steady_decode(WholeModel& whole, Report& report) {
         run(whole.unprotected, unprotected);
     }
     const double per_token = median(steady) / static_cast<double>(tokens);
-    report.rows.push_back(
-        {"decode over TLS, masks made meanwhile", per_token, 1 / per_token, "tokens/s"});
+    report.add_row("decode over TLS, masks made meanwhile", per_token, 1, "tokens/s");
     const masks::SupplyStatistics all = stock->statistics();
     report.rows.push_back({"masks made meanwhile", all.seconds, median(made), " of those used up"});
     report.rows.push_back({"masks that a message waited for", all.late_seconds,
                            static_cast<double>(all.waited_for) / static_cast<double>(all.used),
                            " of those used up"});
-    report.figures.push_back({"decode_tls_steady", median_ratio(unprotected, steady)});
+    report.add_figure("decode_tls_steady", median_ratio(unprotected, steady));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <cstddef>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "optimized/base/thread_clock.hpp"
@@ -74,6 +75,12 @@ struct Report {
     std::vector<Row> rows;
     std::vector<Curve> curves = {};  // most have none
     std::vector<Part> parts = {};
+
+    void add_figure(std::string name, double value) { figures.push_back({std::move(name), value}); }
+    /// The row of what takes `seconds` for `amount` of a unit.
+    void add_row(std::string name, double seconds, double amount, std::string per_second) {
+        rows.push_back({std::move(name), seconds, amount / seconds, std::move(per_second)});
+    }
 };
 
 }  // namespace slip::bench

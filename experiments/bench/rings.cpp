@@ -69,7 +69,7 @@ void measure_rings(std::size_t repetitions, Report& report) {
     const auto ours = joined(columns, set.planes);
     for (std::size_t i = 0; i < peers.size(); ++i) {
         base::require(peers[i].result() == ours, "a peer's sums differ");
-        report.figures.push_back({"ring_" + peers[i].figure, contest.ratio(0, i + 1)});
+        report.add_figure("ring_" + peers[i].figure, contest.ratio(0, i + 1));
     }
 }
 

@@ -8,10 +8,9 @@
 #include <optional>
 #include <vector>
 
-#include "experiments/bench/byte_server.hpp"
-#include "experiments/bench/forked_server.hpp"
 #include "experiments/bench/int8_engine.hpp"
 #include "experiments/bench/measure.hpp"
+#include "experiments/bench/serving/davids.hpp"
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/engines/hybrid_engine.hpp"
 #include "optimized/graph/transformer.hpp"

@@ -94,13 +94,13 @@ std::optional<SplitPart> part_of(const Options& options) {
 
 /// What one token costs in the order of `config`: residues that Charlie sends, and David's
 /// multiplications.
-struct TokenCost {
+struct OrderCost {
     std::uint64_t residues = 0;
     std::uint64_t multiplications = 0;
 };
 
-TokenCost cost_of_token(const base::ModelConfig& config) {
-    TokenCost cost;
+OrderCost cost_of_order(const base::ModelConfig& config) {
+    OrderCost cost;
     for (const base::GroupShape& group : graph::groups_of(config)) {
         cost.residues += group.columns_per_token * group.product().inputs();
         cost.multiplications += group.columns_per_token * group.product().multiplications();
@@ -111,9 +111,9 @@ TokenCost cost_of_token(const base::ModelConfig& config) {
 /// The order of the figure is faithful, not efficient: every head sends a mixture of its own.
 void note_cost_of_papers_order(base::ModelConfig config) {
     config.attention = Attention::fused;
-    const TokenCost fused = cost_of_token(config);
+    const OrderCost fused = cost_of_order(config);
     config.attention = Attention::paper;
-    const TokenCost paper = cost_of_token(config);
+    const OrderCost paper = cost_of_order(config);
     std::cerr << "slip split: note: attention in the paper's order sends " << paper.residues
               << " residues per token instead of " << fused.residues << ", in "
               << graph::groups_of(config).size() << " messages, and David multiplies "

@@ -1,4 +1,4 @@
-#include "experiments/bench/serve_bound.hpp"
+#include "experiments/bench/serving/bound.hpp"
 
 #include <algorithm>
 #include <cstddef>
@@ -7,8 +7,8 @@
 #include <string>
 #include <utility>
 
-#include "experiments/bench/byte_server.hpp"
-#include "experiments/bench/serve_contest.hpp"
+#include "experiments/bench/serving/contestant.hpp"
+#include "experiments/bench/serving/davids.hpp"
 #include "optimized/engines/low_rank_factors.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "optimized/protocol/integrity.hpp"
@@ -183,8 +183,7 @@ void ServeBound::report_in(Report& report) const {
         least.push_back(rest_[i] + products_[i] + wire_[i] + kernels_[i]);
     }
     const auto row = [&](const std::string& name, const std::vector<double>& seconds) {
-        const double step = median(seconds);
-        report.rows.push_back({"a step of 8, " + name, step, 1 / step, "steps/s"});
+        report.add_row("a step of 8, " + name, median(seconds), 1, "steps/s");
     };
     row("unprotected int8", step_);
     row("without products", rest_);
@@ -192,7 +191,7 @@ void ServeBound::report_in(Report& report) const {
     row("bytes over TLS alone", wire_);
     row("Charlie's kernels alone", kernels_);
     row("the least over TLS", least);
-    report.figures.push_back({"batch8_in_turn", median_ratio(step_, least)});
+    report.add_figure("batch8_in_turn", median_ratio(step_, least));
 }
 
 }  // namespace slip::bench

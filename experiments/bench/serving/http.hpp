@@ -1,9 +1,9 @@
 // The same generations through the endpoint of `slip serve`, over HTTP on loopback.
 #pragma once
 
-#include <memory>
-
-#include "experiments/bench/serve_contest.hpp"
+#include "experiments/bench/serving/contestant.hpp"
+#include "programs/endpoint/net/server.hpp"
+#include "programs/endpoint/service.hpp"
 
 namespace slip::bench {
 
@@ -13,15 +13,17 @@ public:
     /// Both outlive the object.
     HttpContestant(const WholeModel& whole, ServeContestant& contestant,
                    const ServeLengths& lengths);
-    ~HttpContestant();
 
     /// As ServeContestant::decode(), by what the clients see: every token is an event of a stream.
     /// Throws InternalError if an answer is not a whole stream of as many tokens.
     double decode(std::size_t generations);
 
 private:
-    struct State;
-    std::unique_ptr<State> state_;
+    const WholeModel& whole_;
+    ServeContestant& contestant_;
+    const std::size_t tokens_;
+    endpoint::Service service_;
+    endpoint::Server server_;
 };
 
 }  // namespace slip::bench

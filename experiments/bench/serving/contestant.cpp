@@ -1,4 +1,4 @@
-#include "experiments/bench/serve_contest.hpp"
+#include "experiments/bench/serving/contestant.hpp"
 
 #include <algorithm>
 #include <atomic>

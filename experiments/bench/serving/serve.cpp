@@ -1,31 +1,32 @@
-#include "experiments/bench/serve.hpp"
+#include "experiments/bench/serving/serve.hpp"
 
 #include <limits>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "experiments/bench/serve_bound.hpp"
-#include "experiments/bench/serve_contest.hpp"
-#include "experiments/bench/serve_http.hpp"
+#include "experiments/bench/serving/bound.hpp"
+#include "experiments/bench/serving/contestant.hpp"
+#include "experiments/bench/serving/http.hpp"
 #include "optimized/engines/hybrid_engine.hpp"
 
 namespace slip::bench {
 namespace {
 
 /// Seconds of every repetition.
-struct Times {
+struct ServeTimes {
     std::vector<double> alone, company, first;  // of a token, of a token, of a first token
 };
 
-void report_as(const std::string& name, const Times& times, Report& report) {
-    const auto row = [&](const std::string& what, const std::vector<double>& seconds) {
-        const double token = median(seconds);
-        report.rows.push_back({what + name, token, 1 / token, "tokens/s"});
-    };
-    row("1 generation, ", times.alone);
-    row("8 generations, ", times.company);
-    row("first token, ", times.first);
+/// A token per median of `seconds`.
+void add_tokens(const std::string& name, const std::vector<double>& seconds, Report& report) {
+    report.add_row(name, median(seconds), 1, "tokens/s");
+}
+
+void report_as(const std::string& name, const ServeTimes& times, Report& report) {
+    add_tokens("1 generation, " + name, times.alone, report);
+    add_tokens("8 generations, " + name, times.company, report);
+    add_tokens("first token, " + name, times.first, report);
 }
 
 /// From a full stock to a full one, so that every mask that was spent has been replaced in the
@@ -103,18 +104,15 @@ public:
         report_as("unprotected int8", unprotected_, report);
         report_as("hybrid over TLS", protected_, report);
         report_as("hybrid in shared memory", beside_, report);
-        const auto row = [&](const char* name, const std::vector<double>& seconds) {
-            const double token = median(seconds);
-            report.rows.push_back({name, token, 1 / token, "tokens/s"});
-        };
-        row("8 streams over HTTP, unprotected int8", over_http_);
-        if (steady_) row("8 generations, masks made meanwhile", steady_->seconds_per_token());
+        add_tokens("8 streams over HTTP, unprotected int8", over_http_, report);
+        if (steady_)
+            add_tokens("8 generations, masks made meanwhile", steady_->seconds_per_token(), report);
         if (bound_) bound_->report_in(report);
-        row("David's products alone, per token of 8", per_token(davids_));
-        row("the same in two batches of 4", per_token(davids_twice_));
-        row("David's products alone, of a prompt", davids_first_);
+        add_tokens("David's products alone, per token of 8", per_token(davids_), report);
+        add_tokens("the same in two batches of 4", per_token(davids_twice_), report);
+        add_tokens("David's products alone, of a prompt", davids_first_, report);
         const auto figure = [&](const char* name, const auto& a, const auto& b) {
-            report.figures.push_back({name, median_ratio(a, b)});
+            report.add_figure(name, median_ratio(a, b));
         };
         figure("batch8_over_batch1", protected_.alone, protected_.company);
         figure("batch8_over_batch1_shm", beside_.alone, beside_.company);
@@ -122,7 +120,7 @@ public:
         figure("first_token", protected_.first, unprotected_.first);
         const double factor = davids_factor(whole_);
         const auto of_bound = [&](const char* name, const auto& a, const auto& b) {
-            report.figures.push_back({name, factor * median_ratio(a, b)});
+            report.add_figure(name, factor * median_ratio(a, b));
         };
         of_bound("batch8_bound", unprotected_.company, protected_.company);
         of_bound("batch8_bound_shm", unprotected_.company, beside_.company);
@@ -165,7 +163,7 @@ private:
     ServeContestant open_, hybrid_, local_;
     HttpContestant http_;
     const std::unique_ptr<SteadyState> steady_;  // of uniform masks
-    Times unprotected_, protected_, beside_;
+    ServeTimes unprotected_, protected_, beside_;
     std::vector<double> over_http_, davids_, davids_twice_, davids_first_;
 };
 

@@ -1,4 +1,4 @@
-#include "experiments/bench/serve_http.hpp"
+#include "experiments/bench/serving/http.hpp"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
@@ -13,8 +13,6 @@
 
 #include "experiments/bench/machine.hpp"
 #include "optimized/base/error.hpp"
-#include "programs/endpoint/net/server.hpp"
-#include "programs/endpoint/service.hpp"
 
 namespace slip::bench {
 namespace {
@@ -91,35 +89,26 @@ endpoint::ServiceOptions service_options() {
 
 }  // namespace
 
-struct HttpContestant::State {
-    State(const WholeModel& model, ServeContestant& engine, const ServeLengths& how_long)
-        : whole(model), contestant(engine), lengths(how_long), service(service_options()) {
-        service.open(contestant.scheduler(), nullptr, {});
-    }
-
-    const WholeModel& whole;
-    ServeContestant& contestant;
-    const ServeLengths lengths;
-    endpoint::Service service;
-    endpoint::Server server{{"127.0.0.1", "0"}, {}, service};
-};
-
 HttpContestant::HttpContestant(const WholeModel& whole, ServeContestant& contestant,
                                const ServeLengths& lengths)
-    : state_(std::make_unique<State>(whole, contestant, lengths)) {}
-
-HttpContestant::~HttpContestant() = default;
+    : whole_(whole),
+      contestant_(contestant),
+      tokens_(lengths.tokens),
+      service_(service_options()),
+      server_({"127.0.0.1", "0"}, {}, service_) {
+    service_.open(contestant.scheduler(), nullptr, {});
+}
 
 double HttpContestant::decode(std::size_t generations) {
     TokenMeter meter(generations);
     std::atomic<bool> good = true;
     std::vector<std::thread> clients;
     for (std::size_t i = 0; i < generations; ++i) {
-        const TokenId prompt = prompt_of(state_->whole, 1).front();
-        clients.emplace_back([&, i, request = request_for(prompt, state_->lengths.tokens)] {
+        const TokenId prompt = prompt_of(whole_, 1).front();
+        clients.emplace_back([&, i, request = request_for(prompt, tokens_)] {
             try {
-                bind_to_processor(state_->whole.another_processor);
-                ask(state_->server.port(), request, i, meter);
+                bind_to_processor(whole_.another_processor);
+                ask(server_.port(), request, i, meter);
             } catch (const std::exception&) {
                 good = false;
             }
@@ -127,8 +116,8 @@ double HttpContestant::decode(std::size_t generations) {
     }
     for (std::thread& client : clients) client.join();
     require(good, "an answer over HTTP is not complete");
-    state_->contestant.settle(generations);
-    return meter.seconds_per_token(state_->lengths.tokens);
+    contestant_.settle(generations);
+    return meter.seconds_per_token(tokens_);
 }
 
 }  // namespace slip::bench
