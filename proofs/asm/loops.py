@@ -244,7 +244,10 @@ class Explorer:
                 return ways, is_decided
             self.unrolled.add(loop.head)
         ways, is_decided = self.one_pass(state.copy(), loop, scouting)
-        return (ways, True) if is_decided or scouting else self.one_pass(state.copy(), loop, True)
+        if is_decided or scouting:
+            return ways, True
+        # Sizes do not decide whether another pass follows, whatever is found when it is tried out again.
+        return self.one_pass(state.copy(), loop, True)[0], False
 
     def one_pass(self, state, loop, scouting):
         machine = self.machine
@@ -521,7 +524,9 @@ class Explorer:
                 Shape(first, {}, None).put(self.machine, one, place, UNKNOWN)
             if any(state.flags is not first.flags for state in states):
                 one.flags = self.machine.NO_FLAGS
-        if not self.machine.scouting:
+        if self.machine.scouting:
+            one.path, _ = in_all([state.path for state in states])
+        else:
             alive = self.sizes.symbols_in([
                 *one.general.values(), *(cell[0] for cell in one.memory.values() if not t.is_int(cell)),
                 *(end for interval in one.written for end in (interval.low, interval.high))])

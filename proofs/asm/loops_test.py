@@ -24,6 +24,16 @@ class NoBound(loops.Explorer):
         return []
 
 
+class NoWayBack(loops.Explorer):
+    """That no pass that is tried out goes on."""
+
+    def one_pass(self, state, loop, scouting):
+        ways, is_decided = super().one_pass(state, loop, scouting)
+        if not scouting:
+            return ways, is_decided
+        return [(way, at) for way, at in ways if at != loop.head], True
+
+
 class Wrong(loops.Explorer):
     """Spoils what was found of the first loop."""
 
@@ -160,7 +170,9 @@ class InWrongRegister(loops.Explorer):
 
 
 # (what is wrong, in which kernel, what the refusal says)
-SPOILT = [(NoBound, MASK, "not proved to lie in it"), (NotKept, MASK, "a bound that a loop does not keep"),
+SPOILT = [(NoBound, MASK, "not proved to lie in it"),
+          (NoWayBack, MASK, "an invariant that a loop does not keep"),
+          (NotKept, MASK, "a bound that a loop does not keep"),
           (NotAtFirst, MASK, "a bound that does not hold where a loop begins"),
           (TooFast, MASK, "not proved to lie in it"),
           (NoChange, MASK, "an invariant that a loop does not keep"),

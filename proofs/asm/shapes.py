@@ -147,7 +147,8 @@ def common(forms):
         own = [form.get(place) for form in forms]
         alike = type(own[0]) is Affine and all(own[0].is_like(other) for other in own[1:])
         together[place] = own[0] if alike else UNKNOWN
-    return together
+    known = {place: form for place, form in together.items() if form != UNKNOWN}
+    return known | loosened(place for place in together if place not in known)
 
 
 def value_at(state, place):
