@@ -87,7 +87,7 @@ class Help(SystemTest):
     def test_the_bench_explains_itself(self):
         result = run("slip-bench", "--help")
         self.assertEqual(result.returncode, 0)
-        self.assertIn("slip-bench round", result.stdout)
+        self.assertIn("\nround --artifact OUT --david", result.stdout)
         beside = self.slip("bench", "--help")
         self.assertEqual(beside.stdout, result.stdout)
 
