@@ -290,7 +290,7 @@ struct Reader {
     Ids ids = {};
     Bits logits = {};
 
-    LanguageModel::OnToken on_token() {
+    slip::OnToken on_token() {
         return [this](TokenId id, std::span<const float> row) {
             ids.push_back(id);
             for (const float logit : row) logits.push_back(std::bit_cast<std::uint32_t>(logit));
