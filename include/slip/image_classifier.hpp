@@ -18,7 +18,7 @@ struct ImageShape {
     std::size_t height = 0;    ///< rows
     std::size_t width = 0;     ///< columns
     std::size_t channels = 0;  ///< numbers per pixel
-    /// All three.
+    /// Equal along every axis.
     friend bool operator==(const ImageShape&, const ImageShape&) = default;
 };
 

@@ -16,7 +16,7 @@ struct PlanTriplet {
     std::optional<std::size_t> block;  ///< JSON null for layers outside the blocks
     std::string layer_type;            ///< e.g. "q_proj" or "lm_head"
     std::size_t rank = 0;              ///< K
-    /// All three.
+    /// Equal block, type and rank.
     friend bool operator==(const PlanTriplet&, const PlanTriplet&) = default;
 };
 

@@ -444,9 +444,9 @@ SLIP_C_API slip_status slip_open_server(slip_david* david, const char* endpoint,
 SLIP_C_API slip_status slip_server_port(const slip_server* server, uint16_t* port);
 /** Serves until slip_stop_server(), and until every session has ended. Once per server. */
 SLIP_C_API slip_status slip_run_server(slip_server* server);
-/** From any thread. */
+/** Ends slip_run_server(). May be called from any thread. */
 SLIP_C_END slip_status slip_stop_server(slip_server* server);
-/** Stops it, too. */
+/** Stops the server first, if it runs. */
 SLIP_C_END slip_status slip_free_server(slip_server* server);
 /** @} */
 

@@ -37,7 +37,8 @@ struct SplitPart {
 
 /// What is split, how, and where to.
 struct SplitOptions {
-    /// What Charlie keeps, in the paper's split: David holds every other matrix whole.
+    /// What Charlie keeps, in the paper's split: David holds every other matrix whole. BadInput if
+    /// it is empty for a set of the paper's split.
     Plan plan;
     std::filesystem::path out;  ///< the folder to make
     /// Called at the start and after every matrix. What it throws ends the split, of which nothing
@@ -53,7 +54,8 @@ struct SplitOptions {
     bool accept_grid = false;
     /// The set of parameters: how matrices are split, the modulus, its masks and its check
     /// (PARAM-1). Empty: "paper-lattice", for the paper's split, if there is a plan; "hidden"
-    /// otherwise, which is BadInput for a convolutional network and for a strategy of the paper's.
+    /// otherwise, which is BadInput for a convolutional network, and beside what only the paper's
+    /// split has: a plan, another strategy than lsc, a seed, accept_grid.
     std::string set = {};
     /// The folder to make for the owner's own copy of the integer model of a hidden split, which
     /// open_unsplit() runs (HIDE-8); none if empty.

@@ -31,7 +31,7 @@ struct Endpoint {
 };
 /// "HOST:PORT", also "[::1]:PORT". Throws BadInput, naming `flag`.
 [[nodiscard]] Endpoint parse_endpoint(const std::string& text, const std::string& flag);
-/// The same form again.
+/// "HOST:PORT" of an endpoint, as parse_endpoint() reads it.
 [[nodiscard]] std::string describe(const Endpoint& endpoint);
 
 /// Charlie's side, with the certificates of his folder. The peer's name is describe(endpoint)

@@ -17,9 +17,8 @@ namespace SLIP_API slip {
 /// A function that a conversation offers to the model.
 struct Tool {
     std::string name;  ///< of 1 to 64 letters, digits, '_' and '-'
-    /// What the model reads of it, as its author wrote it: {"type": "function", "function":
-    /// {"name":
-    /// ..., "description": ..., "parameters": ...}}.
+    /// What the model reads of it, as its author wrote it: an object in JSON with "type", which is
+    /// "function", and "function", an object with "name", "description" and "parameters".
     std::string definition;
     /// The JSON schema that arguments of a constrained call fit; none: any object.
     std::optional<std::string> parameters;
@@ -63,7 +62,7 @@ class CallReader {
 public:
     /// Something that an answer has.
     struct Part {
-        /// What it is.
+        /// The kinds of parts.
         enum class Kind {
             text,       ///< some text
             call,       ///< the name of the next call

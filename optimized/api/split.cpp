@@ -4,6 +4,7 @@
 
 #include "optimized/api/examine.hpp"
 #include "optimized/api/model_files.hpp"
+#include "optimized/artifact/layout.hpp"
 #include "optimized/artifact/plan.hpp"
 #include "optimized/base/parallel.hpp"
 #include "optimized/import/checkpoint.hpp"
@@ -17,8 +18,21 @@ Plan uniform_plan(const std::filesystem::path& model, std::size_t rank,
                                   first_and_last);
 }
 
+namespace {
+
+/// Without a plan the paper's split would leave David every matrix whole.
+void require_plan_of_papers_split(const SplitOptions& options) {
+    if (options.set.empty() || !options.plan.empty()) return;
+    if (artifact::layout::require_set(options.set).hides_weights) return;
+    throw BadInput("set " + options.set +
+                   ": expected a plan that says what Charlie keeps (uniform_plan() makes one)");
+}
+
+}  // namespace
+
 std::vector<std::string> split_checkpoint(const std::filesystem::path& model,
                                           const SplitOptions& options) {
+    require_plan_of_papers_split(options);
     importing::Checkpoint checkpoint(model, options.attention);
     if (artifact::names_parts_of_c_attn(options.plan)) checkpoint.separate_query_key_value();
     const auto groups = api::groups_in(checkpoint);

@@ -12,9 +12,9 @@
 // (I8, m), "T.B" (I16, k x n) and "T.row_scale" (F32, m), and unchanged every checkpoint tensor
 // that is not offloaded. check.safetensors holds the secret of the checks: "seed" (U8, 32), for
 // every group w W_D, "group.0", "group.1", ... (U8, kappa x planes x n; INTEG-2), and for those
-// with lattice masks z W_D, "product.0", ... (U8, n x 8; MASK-10). Where there are such groups,
-// charlie/masks.safetensors holds "seed" (U8, 32), that of T, and "group.0", ... (U8, M x d N x
-// planes), tau^-1 H (MASK-7).
+// with lattice masks z W_D, "product.0", ... (U8, n x 8; MASK-10), and "hint.0", ..., the digests
+// of their hints. Where there are such groups, charlie/masks.safetensors holds "seed" (U8, 32),
+// that of T, and "group.0", ... (U8, M x d N x planes), tau^-1 H (MASK-7).
 //
 // Of the hidden split (HIDE-1) david.safetensors holds A (I8, planes x M x n) and manifest.json the
 // seed of U; charlie.safetensors has no factors; check.safetensors also has "key.0", ... (U8, 32),

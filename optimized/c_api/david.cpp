@@ -25,7 +25,7 @@ using Servers = Handles<slip_server, HeldServer>;
 }  // namespace
 }  // namespace slip::c_api
 
-using namespace slip::c_api;  // NOLINT(google-build-using-namespace)
+using namespace slip::c_api;
 
 extern "C" {
 

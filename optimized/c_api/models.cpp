@@ -102,7 +102,7 @@ slip_run_statistics statistics_of(const RunStatistics& run) {
 }  // namespace
 }  // namespace slip::c_api
 
-using namespace slip::c_api;  // NOLINT(google-build-using-namespace)
+using namespace slip::c_api;
 
 extern "C" {
 

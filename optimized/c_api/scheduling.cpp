@@ -76,7 +76,7 @@ Submission submission_of(const slip_generation_request& request, const HeldSched
 }  // namespace
 }  // namespace slip::c_api
 
-using namespace slip::c_api;  // NOLINT(google-build-using-namespace)
+using namespace slip::c_api;
 
 extern "C" {
 

@@ -41,7 +41,7 @@ void give_text(HeldTextStream& held, std::string completed, const char** text, s
 }  // namespace
 }  // namespace slip::c_api
 
-using namespace slip::c_api;  // NOLINT(google-build-using-namespace)
+using namespace slip::c_api;
 
 extern "C" {
 

@@ -46,7 +46,7 @@ SplitOptions split_of(const char* model, const char* out, const slip_split_optio
 }  // namespace slip::c_api
 
 slip_status slip_split(const char* model, const char* out, const slip_split_options* options) {
-    using namespace slip::c_api;  // NOLINT(google-build-using-namespace)
+    using namespace slip::c_api;
     return guarded([&] {
         const slip_split_options chosen = known_part(options, "options");
         given(model, "model");

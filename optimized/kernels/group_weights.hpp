@@ -21,7 +21,7 @@ public:
     GroupWeights() = default;
     GroupWeights(const std::int8_t* data, std::size_t rows, std::size_t cols)
         : WeightMatrix(data, rows, cols), shape_{rows, cols} {}
-    GroupWeights(base::MatrixView<const std::int8_t> w)  // NOLINT(google-explicit-constructor)
+    GroupWeights(base::MatrixView<const std::int8_t> w)
         : GroupWeights(w.data(), w.rows(), w.cols()) {}
     /// Throws InternalError unless the kernel matrix is N x patch() and the sizes are within their
     /// limits.

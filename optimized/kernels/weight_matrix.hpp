@@ -36,7 +36,7 @@ class WeightMatrix : public base::MatrixView<const std::int8_t> {
 public:
     WeightMatrix() = default;
     WeightMatrix(const std::int8_t* data, std::size_t rows, std::size_t cols);
-    WeightMatrix(base::MatrixView<const std::int8_t> w)  // NOLINT(google-explicit-constructor)
+    WeightMatrix(base::MatrixView<const std::int8_t> w)
         : WeightMatrix(w.data(), w.rows(), w.cols()) {}
 
     /// From now on the products are the device's. Before any product, and prepare().

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <chrono>
 #include <condition_variable>
-#include <deque>
 #include <exception>
 #include <iterator>
+#include <list>
 #include <map>
 #include <mutex>
 #include <thread>
@@ -106,7 +106,7 @@ struct LatticeStock::State {
     }
 
     struct Queue {
-        std::deque<Mask> ready;
+        std::list<Mask> ready;   // to which masks are added without a failure
         bool under_way = false;  // blocks for this queue
         std::size_t times = 0;   // that it has had blocks
     };
@@ -219,9 +219,10 @@ bool LatticeStock::State::ready_as_wanted() const {
 }
 
 /// Memory for `count` masks: spare first, then new. Other sizes give up what is spare where the
-/// limit would be exceeded.
+/// limit would be exceeded. If it fails, nothing is lent.
 std::vector<Mask::Spent> LatticeStock::State::lend(GroupId group, std::size_t count) {
     MaskMemory own;
+    own.reserve(count);
     lend_memory(spare[size_of(groups[group])], count, own);
     spare_bytes -= own.size() * bytes_of(group);
     held_bytes += (count - own.size()) * bytes_of(group);
@@ -233,8 +234,15 @@ std::vector<Mask::Spent> LatticeStock::State::lend(GroupId group, std::size_t co
             held_bytes -= bytes;
         }
     }
-    MaskMemory none;
-    while (own.size() < count) own.push_back(memory_for_one(none, groups[group].shape, set.planes));
+    try {
+        MaskMemory none;
+        while (own.size() < count) {
+            own.push_back(memory_for_one(none, groups[group].shape, set.planes));
+        }
+    } catch (...) {
+        held_bytes -= count * bytes_of(group);
+        throw;
+    }
     return own;
 }
 
@@ -252,11 +260,14 @@ void LatticeStock::State::begin(GroupId group, std::vector<Mask::Spent> memory,
 
 namespace {
 
-template <class Masks>
-void append(NewBlock& block, Masks& out) {
-    for (Mask::Spent& own : block.kept) {
-        out.emplace_back(own.index, std::move(own.mask), std::move(own.cancellation));
+std::list<Mask> masks_of(std::span<NewBlock> blocks) {
+    std::list<Mask> masks;
+    for (NewBlock& block : blocks) {
+        for (Mask::Spent& own : block.kept) {
+            masks.emplace_back(own.index, std::move(own.mask), std::move(own.cancellation));
+        }
     }
+    return masks;
 }
 
 }  // namespace
@@ -300,11 +311,13 @@ void LatticeStock::State::fill(std::unique_lock<std::mutex>& lock) {
 void LatticeStock::State::carry_out(BlockMaker& maker, Tasks tasks,
                                     std::unique_lock<std::mutex>& lock) try {
     std::vector<std::vector<Mask::Spent>> memory;
+    memory.reserve(tasks.size());
     for (Task& task : tasks) {
-        queues[task.group].under_way = task.has_memory = true;
+        queues[task.group].under_way = true;
         task.is_first = queues[task.group].times == 0;
         queues[task.group].times += 1;
         memory.push_back(lend(task.group, task.keep));
+        task.has_memory = true;
     }
     lock.unlock();
     double start = maker.seconds();
@@ -327,10 +340,11 @@ void LatticeStock::State::carry_out(BlockMaker& maker, Tasks tasks,
             maker.make_cancellations(groups[group], own);
         }
         const double end = maker.seconds();
+        std::list<Mask> masks = masks_of(own);
         lock.lock();
         statistics.seconds += end - start;
         statistics.made += degree * own.size();
-        for (NewBlock& block : own) append(block, queues[group].ready);
+        queues[group].ready.splice(queues[group].ready.end(), masks);
         queues[group].under_way = false;
         block_made.notify_all();
         tasks.erase(tasks.begin());
@@ -355,48 +369,55 @@ std::unique_ptr<BlockMaker> LatticeStock::State::free_maker() {
 }
 
 /// Blocks for a message that waits, of which `out` gets at least `least` masks: whole ones while so
-/// many are missing, or one, the rest of which goes to the stock as far as there is room.
+/// many are missing, or one, the rest of which goes to the stock as far as there is room. If it
+/// fails, the group is as it was, and nobody waits for it.
 void LatticeStock::State::make_late(std::unique_lock<std::mutex>& lock, GroupId group,
                                     std::size_t least, std::vector<Mask>& out) {
     Queue& queue = queues[group];
     const std::size_t whole = std::min(least / degree, most_blocks);
     std::size_t keep = whole * degree;
-    const bool is_first = queue.times == 0;
     if (whole == 0) {
         const std::size_t share = std::min(next_share(group), degree);
         keep = std::max(has_room(group, share) ? share : 0, least);
+    }
+    out.reserve(out.size() + keep);
+    auto maker = free_maker();
+    auto memory = lend(group, keep);
+    const bool is_first = queue.times == 0;
+    if (whole == 0) {
         queue.under_way = true;
         queue.times += 1;
     }
-    auto memory = lend(group, keep);
-    auto maker = free_maker();
     lock.unlock();
     const double start = maker->seconds();
-    std::vector<NewBlock> blocks;
+    std::list<Mask> masks;
     try {
+        std::vector<NewBlock> blocks;
         begin(group, std::move(memory), blocks);
         const std::size_t n = groups[group].shape.n;
         maker->make_masks(public_rows(n), n, source, blocks);
         if (is_first) map_hint(group);
         maker->make_cancellations(groups[group], blocks);
-    } catch (...) {
+        masks = masks_of(blocks);
         lock.lock();
+        statistics.made += degree * blocks.size();
+        makers.reserve(makers.size() + 1);
+    } catch (...) {
+        if (!lock.owns_lock()) lock.lock();
         held_bytes -= keep * bytes_of(group);
         if (whole == 0) queue.under_way = false;
         block_made.notify_all();
         throw;
     }
     const double spent = maker->seconds() - start;
-    lock.lock();
     makers.push_back(std::move(maker));
     statistics.seconds += spent;
     statistics.late_seconds += spent;
-    statistics.made += degree * blocks.size();
     if (whole > 0) {
-        for (NewBlock& block : blocks) append(block, out);
+        std::move(masks.begin(), masks.end(), std::back_inserter(out));
         return;
     }
-    append(blocks.front(), queue.ready);
+    queue.ready.splice(queue.ready.end(), masks);
     queue.under_way = false;
     block_made.notify_all();
 }
@@ -448,8 +469,8 @@ void LatticeStock::State::recycle(GroupId group, Mask::Spent&& spent) {
         spent = {};
         return;
     }
-    spare_bytes += bytes_of(group);
     spare[size_of(groups[group])].push_back(std::move(spent));
+    spare_bytes += bytes_of(group);
     if (idle) work_wanted.notify_one();
 }
 

@@ -365,10 +365,12 @@ void require_hideable(const Checkpoint& checkpoint, const SplitOptions& options)
                        "rank, or another set (" +
                        layout::names_of_sets() + ")");
     }
-    if (!options.plan.empty() || options.strategy != Strategy::lsc) {
+    if (!options.plan.empty() || options.strategy != Strategy::lsc || options.seed ||
+        options.accept_grid) {
         throw BadInput(set +
                        "all of a matrix is hidden, and nothing of it is kept apart: expected no "
-                       "rank, plan or strategy, or another set (" +
+                       "rank, plan or strategy, no seed of one and no accepted grid, or another "
+                       "set (" +
                        layout::names_of_sets() + ")");
     }
 }

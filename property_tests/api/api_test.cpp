@@ -479,6 +479,11 @@ TEST(Embedding, HIDE_1_the_papers_split_is_made_only_where_it_is_asked_for) {
     options.strategy = Strategy::rcs;
     said = refusal([&] { split_checkpoint(small().model, options); });
     EXPECT_NE(said.find("expected no rank, plan or strategy"), std::string::npos) << said;
+    for (const std::string set : {"paper", "paper-lattice"}) {
+        options.set = set;
+        said = refusal([&] { split_checkpoint(small().model, options); });
+        EXPECT_NE(said.find("set " + set + ": expected a plan"), std::string::npos) << said;
+    }
     EXPECT_FALSE(std::filesystem::exists(options.out));
 }
 

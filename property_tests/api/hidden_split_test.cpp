@@ -180,7 +180,16 @@ TEST(HiddenSplit, HIDE_1_what_belongs_to_the_papers_split_is_refused) {
     EXPECT_NE(refusal([&] { split_checkpoint(hidden.model(), options); }).find("no rank"),
               std::string::npos);
     options = hidden.options("out");
+    options.accept_grid = true;
+    EXPECT_NE(refusal([&] { split_checkpoint(hidden.model(), options); }).find("no accepted grid"),
+              std::string::npos);
+    options = hidden.options("out");
+    options.seed.emplace();
+    EXPECT_NE(refusal([&] { split_checkpoint(hidden.model(), options); }).find("no seed"),
+              std::string::npos);
+    options = hidden.options("out");
     options.set = "paper-lattice";
+    options.plan = uniform_plan(hidden.model(), 2);
     EXPECT_NE(refusal([&] { split_checkpoint(hidden.model(), options); }).find("no audit"),
               std::string::npos);
     options = hidden.options("out");

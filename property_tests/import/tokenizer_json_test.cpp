@@ -199,10 +199,11 @@ TEST(TokenizerJson, MODEL_15_SentencePiece_in_either_file_gives_the_same_ids) {
                                {"prepend_scheme", "first"},
                                {"split", false}}}}};
     const Bpe with_metaspace = open(metaspace);
-    const std::string readme = read_file(std::filesystem::path(SLIP_SOURCE_DIR) / "README.md");
+    const std::string chapter =
+        read_file(std::filesystem::path(SLIP_SOURCE_DIR) / "spec/threat-model.md");
     std::vector<std::string> texts{"Once upon a time, there was a little girl named Lily.", "a", "",
                                    "Tom  said \u00e9\u6f22 \U0001f600!\n\nHe ran.", "12 345"};
-    std::istringstream lines(readme);
+    std::istringstream lines(chapter);
     for (std::string line; std::getline(lines, line);) {
         // SentencePiece's own normalisation removes spaces that Hugging Face's keeps.
         if (!line.empty() && !contains(line, "  ") && line.front() != ' ' && line.back() != ' ') {
