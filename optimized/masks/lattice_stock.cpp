@@ -370,7 +370,7 @@ std::unique_ptr<BlockMaker> LatticeStock::State::free_maker() {
 
 /// Blocks for a message that waits, of which `out` gets at least `least` masks: whole ones while so
 /// many are missing, or one, the rest of which goes to the stock as far as there is room. If it
-/// fails, the group is as it was, and nobody waits for it.
+/// fails, nothing that it made is held or counted, and nobody waits for it.
 void LatticeStock::State::make_late(std::unique_lock<std::mutex>& lock, GroupId group,
                                     std::size_t least, std::vector<Mask>& out) {
     Queue& queue = queues[group];
@@ -400,8 +400,8 @@ void LatticeStock::State::make_late(std::unique_lock<std::mutex>& lock, GroupId 
         maker->make_cancellations(groups[group], blocks);
         masks = masks_of(blocks);
         lock.lock();
-        statistics.made += degree * blocks.size();
         makers.reserve(makers.size() + 1);
+        statistics.made += degree * blocks.size();
     } catch (...) {
         if (!lock.owns_lock()) lock.lock();
         held_bytes -= keep * bytes_of(group);
