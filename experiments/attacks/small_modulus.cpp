@@ -19,8 +19,8 @@ TokenId best_of(const std::vector<float>& logits) {
     return static_cast<TokenId>(std::max_element(logits.begin(), logits.end()) - logits.begin());
 }
 
-/// A matrix of `n` columns and the fewest rows that a LLaMA may have, all of whose entries are 1 or
-/// -1: rounded, they have the largest norm that a row of this length may have.
+/// A model whose down_proj has `n` columns and the fewest rows that a LLaMA may have. All its
+/// entries are 1 or -1: rounded, its rows have the largest norm that one of this length may have.
 void write_wide_checkpoint(const std::filesystem::path& folder, std::size_t n) {
     constexpr std::size_t hidden = 8;
     std::filesystem::create_directory(folder);
@@ -54,18 +54,22 @@ void write_wide_checkpoint(const std::filesystem::path& folder, std::size_t n) {
         std::size_t elements = 1;
         for (const std::size_t extent : tensor.shape) elements *= extent;
         std::vector<float> values(elements);
-        for (float& value : values) value = random() % 2 == 0 ? 1.0F : -1.0F;
+        const bool is_worst = tensor.name == block + "mlp.down_proj.weight";
+        for (float& value : values) {
+            value = static_cast<float>(random()) / 0x1p63F - 1;
+            if (is_worst) value = value < 0 ? -1.0F : 1.0F;
+        }
         writer.append(std::as_bytes(std::span(values)));
     }
     writer.finish();
 }
 
-/// down_proj of a wide checkpoint, of which Charlie keeps no component. Its worst activations are
-/// its own rows, by Cauchy-Schwarz.
+/// down_proj of a wide checkpoint, of which Charlie keeps no component: the paper's plan names
+/// another matrix. Its worst activations are its own rows, by Cauchy-Schwarz.
 class WorstInputs {
 public:
-    WorstInputs(std::size_t n, const std::string& set)
-        : victim_(written(folder_.path() / "model", n), {}, set),
+    WorstInputs(std::size_t n, const std::string& set, const Plan& plan)
+        : victim_(written(folder_.path() / "model", n), plan, set),
           W_(weights_of({folder_.path() / "model"}, "model.layers.0.mlp.down_proj").cast<float>()),
           place_(victim_.find("down_proj", 0)),
           rows_(victim_.david().set().hides_weights ? hidden_rows(W_) : victim_.residual(place_)),
@@ -176,7 +180,7 @@ Outcome small_modulus_twin(const Setting& setting) {
 /// Rows of 192 entries, all 125 or -125, are as long as the set allows. Beyond half of tau a
 /// product would wrap (MASK-8).
 Outcome small_modulus_product(const Setting& setting) {
-    const WorstInputs worst(192, std::string(paper_set.name));
+    const WorstInputs worst(192, std::string(paper_set.name), {{0, "o_proj", 1}});
     return decode_worst_inputs(setting, worst, std::int64_t{1} << paper_set.lattice->tau_bits,
                                "tau");
 }
@@ -184,7 +188,7 @@ Outcome small_modulus_product(const Setting& setting) {
 /// Beyond half of s a product would wrap (HIDE-5).
 Outcome small_modulus_hidden(const Setting& setting) {
     const std::size_t n = setting.full ? 6144 : 1536;
-    return decode_worst_inputs(setting, WorstInputs(n, "hidden"), base::hidden_width(n).s, "s");
+    return decode_worst_inputs(setting, WorstInputs(n, "hidden", {}), base::hidden_width(n).s, "s");
 }
 
 }  // namespace slip::attacks
