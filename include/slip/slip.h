@@ -18,8 +18,9 @@
  *     slip_sampling_options options = {.size = sizeof options, .max_tokens = 100};
  *
  * Members that are 0, or that the caller's version does not have, stand for the defaults; so does
- * NULL, except where something has no default. SLIP_BAD_INPUT for a size that is too small for
- * itself, and for members that the library does not have and that are not 0. */
+ * NULL, except where something has no default. SLIP_BAD_INPUT for a size that was never set, which
+ * is one below sizeof(size_t) or above 4096, and for members that the library does not have and
+ * that are not 0. */
 #ifndef SLIP_SLIP_H
 #define SLIP_SLIP_H
 

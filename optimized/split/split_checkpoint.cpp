@@ -3,14 +3,10 @@
 #include "optimized/split/split_checkpoint.hpp"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 #include <optional>
-#include <set>
 
 #include "optimized/artifact/artifact.hpp"
-#include "optimized/artifact/digests.hpp"
 #include "optimized/artifact/layout.hpp"
-#include "optimized/artifact/plan_json.hpp"
 #include "optimized/artifact/seal.hpp"
 #include "optimized/artifact/strategy.hpp"
 #include "optimized/base/error.hpp"
@@ -18,13 +14,16 @@
 #include "optimized/base/hidden_widths.hpp"
 #include "optimized/base/parameters.hpp"
 #include "optimized/base/secret_buffer.hpp"
-#include "optimized/import/tokenizer.hpp"
+#include "optimized/import/safetensors.hpp"
 #include "optimized/secrets/check_secret.hpp"
 #include "optimized/secrets/product_check.hpp"
 #include "optimized/split/coarse_grid.hpp"
 #include "optimized/split/decomposition.hpp"
+#include "optimized/split/descriptions.hpp"
 #include "optimized/split/partial_split.hpp"
 #include "optimized/split/parts.hpp"
+#include "optimized/split/requirements.hpp"
+#include "optimized/split/resumption.hpp"
 #include "optimized/split/shards.hpp"
 #include "optimized/split/weight_files.hpp"
 
@@ -41,28 +40,6 @@ using importing::DType;
 using importing::SafetensorsAssembly;
 using importing::size_of;
 using importing::Tensor;
-using nlohmann::ordered_json;
-
-/// PARAM-3.
-void require_limits(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups) {
-    const std::string model = checkpoint.folder().string() + ": ";
-    if (groups.size() > parameters::largest_group_count) {
-        throw BadInput(model + "has " + std::to_string(groups.size()) +
-                       " groups of matrices: expected at most " +
-                       std::to_string(parameters::largest_group_count));
-    }
-    for (const GroupShape& group : groups) {
-        if (group.n > parameters::largest_extent ||
-            group.product().rows > parameters::largest_extent) {
-            throw BadInput(model + group.members.front().tensor +
-                           ": its group has more than 2^20 rows or columns");
-        }
-        if (group.convolution && !base::within_limits(*group.convolution)) {
-            throw BadInput(model + group.members.front().tensor +
-                           ": its image, patches or output have more than 2^20 entries");
-        }
-    }
-}
 
 /// ENC-3 to ENC-5 for the members of one group.
 std::int32_t activation_norm_of(const GroupShape& group, const std::vector<IntegerMatrix>& members,
@@ -91,100 +68,6 @@ std::int32_t activation_norm_of(const GroupShape& group, const std::vector<Integ
         }
     }
     return activation_norm;
-}
-
-/// `rank`: null where nothing of the matrix is kept apart (HIDE-1).
-ordered_json describe_member(const MemberShape& member, const std::size_t* rank) {
-    ordered_json description{
-        {"tensor", member.tensor},
-        {"layer_type", member.layer_type},
-        {"block", member.block ? ordered_json(*member.block) : ordered_json(nullptr)},
-        {"m", member.m}};
-    if (rank != nullptr) description["rank"] = *rank;
-    if (member.m != member.tensor_rows) {  // some rows of a tensor: those of a head
-        description["first_row"] = member.first_row;
-        description["tensor_rows"] = member.tensor_rows;
-    }
-    return description;
-}
-
-/// CNN-6.
-void describe_convolution(const GroupShape& group, ordered_json& description) {
-    if (!group.convolution) return;
-    const base::Convolution& shape = *group.convolution;
-    description["convolution"] = {{"height", shape.H},        {"width", shape.W},
-                                  {"channels", shape.C},      {"kernel_height", shape.kH},
-                                  {"kernel_width", shape.kW}, {"stride", shape.stride},
-                                  {"padding", shape.padding}};
-}
-
-/// `ranks` are empty where there are none.
-ordered_json describe_group(const GroupShape& group, std::int32_t activation_norm,
-                            const std::vector<std::size_t>& ranks) {
-    ordered_json members = ordered_json::array();
-    for (std::size_t i = 0; i < group.members.size(); ++i) {
-        members.push_back(describe_member(group.members[i], ranks.empty() ? nullptr : &ranks[i]));
-    }
-    ordered_json description{{"n", group.n}, {"activation_norm", activation_norm}};
-    if (group.width != 0) {  // HIDE-7
-        description["first_column"] = group.first_column;
-        description["width"] = group.width;
-    }
-    description["members"] = members;
-    describe_convolution(group, description);
-    return description;
-}
-
-layout::Sha256 digest_of_half(const std::vector<artifact::Shard>& shards) {
-    std::vector<layout::Sha256> digests;
-    digests.reserve(shards.size());
-    for (const artifact::Shard& shard : shards) digests.push_back(shard.digest);
-    return layout::digest_of_half(digests);
-}
-
-/// plan.json. `shards`: of David's half, its only one or several (MODEL-22).
-std::string charlie_description(const Checkpoint& checkpoint, const SplitOptions& options,
-                                const SelectionSeed& seed,
-                                const std::vector<artifact::Shard>& shards,
-                                const ordered_json& groups) {
-    ordered_json description({{"format", layout::charlie_format},
-                              {"version", parameters::artifact_version},
-                              {"set", options.set}});
-    if (!checkpoint.network()) description["attention"] = name_of(checkpoint.config().attention);
-    if (!layout::require_set(options.set).hides_weights) {
-        description["strategy"] = name_of(options.strategy);
-        if (artifact::uses_randomness(options.strategy)) {  // DECO-10
-            description["seed"] = layout::to_hex(seed);
-        }
-        description["t"] = parameters::residual_shift;
-        description["plan"] = artifact::plan_as_json(options.plan);
-    }
-    description["david_sha256"] = layout::to_hex(digest_of_half(shards));
-    if (shards.size() > 1) {
-        for (const artifact::Shard& shard : shards) {
-            description["shards"].push_back(
-                {{"groups", shard.groups}, {"sha256", layout::to_hex(shard.digest)}});
-        }
-    }
-    description["groups"] = groups;
-    return description.dump(1) + "\n";
-}
-
-/// manifest.json: what David needs to check his own file, and nothing of Charlie's.
-std::string david_description(std::span<const GroupShape> groups, const ParameterSet& set,
-                              const Seeds& seeds, const layout::Sha256& david_digest) {
-    ordered_json shapes = ordered_json::array();
-    for (const GroupShape& group : groups) {
-        shapes.push_back({{"rows", group.product().rows}, {"cols", group.n}});
-        describe_convolution(group, shapes.back());
-    }
-    ordered_json description{{"format", layout::david_format},
-                             {"version", parameters::artifact_version},
-                             {"set", set.name},
-                             {"sha256", layout::to_hex(david_digest)}};
-    if (set.hides_weights) description["seed"] = layout::to_hex(seeds.masks);  // of U
-    description["groups"] = shapes;
-    return description.dump(1) + "\n";
 }
 
 /// Where a split stands, for those who watch it.
@@ -219,53 +102,29 @@ private:
     SplitProgress progress_;
 };
 
-/// DECO-11: what an earlier run says it has finished counts as far as its bytes are still there.
-void keep_what_is_whole(const std::vector<GroupShape>& groups, WeightFiles& files,
-                        const GroupRange& range, PartialSplit& partial,
-                        std::vector<std::string>& notes) {
-    for (std::size_t g = range.first; g < range.end; ++g) {
-        const std::optional<FinishedGroup>& finished = partial.finished()[g];
-        if (!finished || files.digest_of(g, finished->activation_norm) == finished->digest)
-            continue;
-        notes.push_back("in the unfinished split " + groups[g].members.front().name() +
-                        " was damaged; it was made again");
-        partial.forget(g);
-    }
-}
-
-/// DECO-13: a file that says itself that its weights lie on a grid of 8 bits.
-void require_accepted_grid(const Checkpoint& checkpoint, const SplitOptions& options) {
-    if (checkpoint.quantised_tensor().empty() || options.accept_grid) return;
-    throw BadInput(checkpoint.folder().string() + ": tensor " + checkpoint.quantised_tensor() +
-                   ": its weights lie on a grid of 8 bits (Q8_0), and nobody has measured what "
-                   "David's half then shows: expected F32, F16 or BF16, or --accept-grid "
-                   "(SplitOptions::accept_grid)");
-}
-
-/// INTEG-2: w W_D of the stacked members of a group.
-base::SecretBuffer<std::uint8_t> companion_of(const std::vector<IntegerMatrix>& members,
-                                              const SelectionSeed& check_seed, std::size_t planes) {
-    std::vector<std::int8_t> stacked;
+/// W_D of a group: the rows of its members, one below the other.
+std::vector<std::int8_t> stacked(const std::vector<IntegerMatrix>& members) {
+    std::vector<std::int8_t> W_D;
     for (const IntegerMatrix& member : members) {
-        stacked.insert(stacked.end(), member.residual.begin(), member.residual.end());
+        W_D.insert(W_D.end(), member.residual.begin(), member.residual.end());
     }
-    const std::size_t n = members.front().n;
-    const std::size_t rows = stacked.size() / n;
-    const auto w = secrets::draw_combinations(check_seed, planes, rows);
-    return secrets::companion(w, {stacked.data(), rows, n}, planes);
+    return W_D;
 }
 
-/// MASK-10: z W_D of the stacked members of a group.
-base::SecretBuffer<std::uint64_t> product_companion_of(const std::vector<IntegerMatrix>& members,
-                                                       const SelectionSeed& check_seed) {
-    std::vector<std::int8_t> stacked;
-    for (const IntegerMatrix& member : members) {
-        stacked.insert(stacked.end(), member.residual.begin(), member.residual.end());
+/// What the files hold of a group of `members`, with w W_D (INTEG-2) and z W_D (MASK-10).
+EncodedGroup encoded(const GroupShape& group, std::vector<IntegerMatrix> members,
+                     const ParameterSet& set, const SelectionSeed& check_seed) {
+    const std::vector<std::int8_t> stack = stacked(members);
+    const std::size_t n = members.front().n, rows = stack.size() / n;
+    const base::MatrixView<const std::int8_t> W_D(stack.data(), rows, n);
+    EncodedGroup made{activation_norm_of(group, members, set), std::move(members), {}, {}};
+    made.companion = secrets::companion(secrets::draw_combinations(check_seed, set.planes, rows),
+                                        W_D, set.planes);
+    if (layout::has_lattice_masks(set, group)) {
+        made.product_companion =
+            secrets::product_companion(secrets::draw_product_secret(check_seed, rows), W_D);
     }
-    const std::size_t n = members.front().n;
-    const std::size_t rows = stacked.size() / n;
-    return secrets::product_companion(secrets::draw_product_secret(check_seed, rows),
-                                      {stacked.data(), rows, n});
+    return made;
 }
 
 /// Decomposes the groups of the range that are not finished yet and writes them, one group in
@@ -295,13 +154,8 @@ void split_matrices(const Checkpoint& checkpoint, const std::vector<GroupShape>&
                                         checkpoint_name(member), method, options.threads));
             progress.finish(member, group.n);
         }
-        const std::int32_t activation_norm = activation_norm_of(group, members, set);
-        EncodedGroup encoded{activation_norm, std::move(members), {}, {}};
-        encoded.companion = companion_of(encoded.members, seeds.check, set.planes);
-        if (layout::has_lattice_masks(set, group)) {
-            encoded.product_companion = product_companion_of(encoded.members, seeds.check);
-        }
-        partial.record(g, {activation_norm, files.write(g, encoded)});
+        const EncodedGroup whole = encoded(group, std::move(members), set, seeds.check);
+        partial.record(g, {whole.activation_norm, files.write(g, whole)});
     }
 }
 
@@ -356,37 +210,6 @@ void write_audit(const Checkpoint& checkpoint, const std::vector<GroupShape>& gr
     file.flush();
 }
 
-/// HIDE-1: what the hidden split can do. Throws BadInput for what it cannot.
-void require_hideable(const Checkpoint& checkpoint, const SplitOptions& options) {
-    const std::string set = "set " + options.set + ": ";
-    if (checkpoint.network() != nullptr) {
-        throw BadInput(checkpoint.folder().string() + ": " + set +
-                       "a convolution cannot be hidden: expected a language model, a plan or a "
-                       "rank, or another set (" +
-                       layout::names_of_sets() + ")");
-    }
-    if (!options.plan.empty() || options.strategy != Strategy::lsc || options.seed ||
-        options.accept_grid) {
-        throw BadInput(set +
-                       "all of a matrix is hidden, and nothing of it is kept apart: expected no "
-                       "rank, plan or strategy, no seed of one and no accepted grid, or another "
-                       "set (" +
-                       layout::names_of_sets() + ")");
-    }
-}
-
-/// Throws BadInput where the folder for the audit cannot be made, before any long work.
-void require_audit(const SplitOptions& options) {
-    if (options.audit.empty()) return;
-    if (!layout::require_set(options.set).hides_weights) {
-        throw BadInput("set " + options.set +
-                       ": both halves make up the integer model: expected no audit");
-    }
-    if (std::filesystem::exists(std::filesystem::symlink_status(options.audit))) {
-        throw BadInput(options.audit.string() + ": exists already");
-    }
-}
-
 /// The key of --seal; nothing where none is asked for. Throws BadInput too where nothing would be
 /// sealed.
 std::optional<artifact::SealKey> seal_key_of(const std::vector<GroupShape>& groups,
@@ -404,133 +227,6 @@ std::optional<artifact::SealKey> seal_key_of(const std::vector<GroupShape>& grou
                         ": the integer model in it is not sealed: keep it off Charlie's disk");
     }
     return std::optional<artifact::SealKey>(std::in_place, options.seal);
-}
-
-/// All that the model is, in one digest.
-std::string checkpoint_digest(const Checkpoint& checkpoint) {
-    layout::Sha256Stream stream;
-    const auto append_text = [&](std::string_view text) {
-        stream.append(std::as_bytes(std::span(text)));
-    };
-    append_text(checkpoint.config_text());
-    for (const auto& [name, tensor] : checkpoint.tensors()) {
-        append_text("\n");
-        append_text(name);
-        append_text("\n");
-        append_text(importing::name_of(tensor.dtype));
-        for (const std::size_t extent : tensor.shape) {
-            append_text(" ");
-            append_text(std::to_string(extent));
-        }
-        append_text("\n");
-        stream.append(tensor.bytes);
-        checkpoint.forget_pages();
-    }
-    return layout::to_hex(stream.finish());
-}
-
-/// Two commands with the same request make the same artifact, but for what is drawn at random.
-ordered_json request_of(const Checkpoint& checkpoint, const SplitOptions& options,
-                        const artifact::SealKey* seal) {
-    ordered_json request = {{"version", parameters::artifact_version},
-                            {"set", options.set},
-                            {"checkpoint_sha256", checkpoint_digest(checkpoint)},
-                            {"strategy", name_of(options.strategy)},
-                            {"plan", artifact::plan_as_json(options.plan)}};
-    if (!checkpoint.network()) request["attention"] = name_of(checkpoint.config().attention);
-    if (options.shards > 1) request["shards"] = options.shards;
-    if (seal != nullptr) request["seal"] = seal->id();
-    if (options.seed) request["seed"] = layout::to_hex(*options.seed);
-    return request;
-}
-
-/// DECO-10, INTEG-1.
-ordered_json choices_of(const SplitOptions& options) {
-    ordered_json choices{{"check_seed", layout::to_hex(new_seed())}};
-    if (layout::require_set(options.set).lattice)
-        choices["masks_seed"] = layout::to_hex(new_seed());
-    if (layout::require_set(options.set).hides_weights) {  // HIDE-3
-        choices["hiding_secret"] = layout::to_hex(new_seed());
-    }
-    if (artifact::uses_randomness(options.strategy)) {
-        choices["seed"] = layout::to_hex(options.seed ? *options.seed : new_seed());
-    }
-    return choices;
-}
-
-/// The seeds that a split began with. Throws BadInput, naming the file and the field, for text that
-/// is none.
-Seeds seeds_of(const PartialSplit& partial) {
-    const nlohmann::json& choices = partial.choices();
-    const auto seed_in = [&](const char* name) {
-        const auto text = choices.find(name);
-        const bool is_text = text != choices.end() && text->is_string();
-        const auto seed = is_text ? layout::from_hex(text->get<std::string>()) : std::nullopt;
-        if (seed) return *seed;
-        throw BadInput(partial.state_file().string() + ": " + name +
-                       ": expected 64 lower-case hexadecimal digits");
-    };
-    const auto seed_or_zeros = [&](const char* name) {
-        return choices.contains(name) ? seed_in(name) : SelectionSeed{};
-    };
-    return {seed_in("check_seed"), seed_or_zeros("masks_seed"), seed_or_zeros("seed"),
-            seed_or_zeros("hiding_secret")};
-}
-
-/// Also replaces what a killed split has left.
-void write_description(const std::filesystem::path& path, std::string_view text, mode_t mode) {
-    std::filesystem::remove(path);
-    base::write_file(path, text, mode);
-}
-
-/// The manifest of every shard, `sizes` of which are known. Returns the digests of their weights.
-std::vector<artifact::Shard> write_manifests(const std::vector<GroupShape>& groups,
-                                             const std::vector<std::size_t>& sizes,
-                                             const Seeds& seeds, const ParameterSet& set,
-                                             const std::filesystem::path& out) {
-    const std::vector<std::string> folders = layout::david_folders(sizes.size());
-    std::vector<artifact::Shard> shards;
-    std::size_t first = 0;
-    for (std::size_t i = 0; i < sizes.size(); ++i) {
-        const std::filesystem::path david = out / folders[i];
-        const auto digest = layout::sha256_of_file(david / layout::david_weights);
-        write_description(
-            david / layout::david_description,
-            david_description(std::span(groups).subspan(first, sizes[i]), set, seeds, digest),
-            base::public_file_mode);
-        shards.push_back({sizes[i], digest});
-        first += sizes[i];
-    }
-    return shards;
-}
-
-/// All files but the weights. Returns the digest of David's half.
-layout::Sha256 write_descriptions(const Checkpoint& checkpoint,
-                                  const std::vector<GroupShape>& groups,
-                                  const std::vector<std::size_t>& shard_sizes, const Ranks& ranks,
-                                  const Seeds& seeds, const SplitOptions& options,
-                                  const PartialSplit& partial) {
-    const std::filesystem::path charlie = partial.folder() / layout::charlie_folder;
-    ordered_json descriptions = ordered_json::array();
-    for (std::size_t g = 0; g < groups.size(); ++g) {
-        descriptions.push_back(
-            describe_group(groups[g], partial.finished()[g].value().activation_norm,
-                           ranks.empty() ? std::vector<std::size_t>{} : ranks[g]));
-    }
-    const auto shards = write_manifests(groups, shard_sizes, seeds,
-                                        layout::require_set(options.set), partial.folder());
-    write_description(
-        charlie / layout::charlie_description,
-        charlie_description(checkpoint, options, seeds.selection, shards, descriptions),
-        parameters::secret_file_mode);
-    write_description(charlie / layout::config, checkpoint.config_text(),
-                      parameters::secret_file_mode);
-    for (const auto& [name, text] : importing::read_tokenizer_files(checkpoint.folder())) {
-        write_description(charlie / name, text, parameters::secret_file_mode);
-    }
-    std::filesystem::remove(charlie / layout::digests);
-    artifact::write_digests(charlie, parameters::secret_file_mode);
-    return digest_of_half(shards);
 }
 
 void note_tied_heads(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups,

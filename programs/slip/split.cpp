@@ -267,19 +267,19 @@ int split(const Arguments& arguments) {
     } else if (checkpoint.config().attention == Attention::paper) {
         note_cost_of_papers_order(checkpoint.config());
     }
-    write_split(model, {set.hides_weights ? Plan{} : plan_of(options, model),
-                        out,
-                        {},
-                        strategy,
-                        seed_of(options, strategy),
-                        threads,
-                        attention,
-                        options.has("accept-grid"),
-                        name,
-                        options.text_or("audit", ""),
-                        options.file_or_none("seal"),
-                        options.number_or("shards", 1, 1, 1024),
-                        part_of(options)});
+    write_split(model, {.plan = set.hides_weights ? Plan{} : plan_of(options, model),
+                        .out = out,
+                        .progress = {},
+                        .strategy = strategy,
+                        .seed = seed_of(options, strategy),
+                        .threads = threads,
+                        .attention = attention,
+                        .accept_grid = options.has("accept-grid"),
+                        .set = name,
+                        .audit = options.text_or("audit", ""),
+                        .seal = options.file_or_none("seal"),
+                        .shards = options.number_or("shards", 1, 1, 1024),
+                        .part = part_of(options)});
     return 0;
 }
 

@@ -13,6 +13,7 @@
 #include "optimized/import/bpe_files.hpp"
 #include "optimized/import/utf8.hpp"
 #include "property_tests/generators/temporary_folder.hpp"
+#include "slip/error.hpp"
 #include "slip/model.hpp"
 
 namespace slip::testing {

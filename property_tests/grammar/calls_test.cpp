@@ -237,8 +237,8 @@ RC_GTEST_PROP(Calls, SERVE_17_a_reader_finds_what_was_written, ()) {
     const auto less = read(syntax, answer.substr(0, length), token, {}, complete);
     RC_ASSERT(!complete);
     // Less than the mark that begins a call is text.
-    const std::size_t mark = syntax.opening.find('>') + 1;
-    if (syntax.begin == Begin::text && text.empty() && length > 0 && length < mark) {
+    const std::size_t end_of_mark = syntax.opening.find('>') + 1;
+    if (syntax.begin == Begin::text && text.empty() && length > 0 && length < end_of_mark) {
         RC_ASSERT(less.size() == 1U);
         RC_ASSERT(less.front().kind == Part::Kind::text);
         RC_ASSERT(less.front().text == answer.substr(0, length));
