@@ -11,6 +11,7 @@
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/artifact/digests.hpp"
 #include "optimized/artifact/layout.hpp"
+#include "optimized/artifact/sha256.hpp"
 #include "optimized/import/tokenizer.hpp"
 #include "optimized/secrets/check_secret.hpp"
 #include "optimized/secrets/product_check.hpp"
@@ -175,7 +176,8 @@ std::optional<artifact::DavidArtifact> examine_david(const std::vector<fs::path>
     }
     const std::string all =
         folders.size() == 1 ? "" : " and " + std::to_string(folders.size() - 1) + " more shards";
-    findings.note(folders.front().string() + all + ": SHA-256 " + layout::to_hex(david->digest()));
+    findings.note(folders.front().string() + all + ": SHA-256 " +
+                  artifact::to_hex(david->digest()));
     return david;
 }
 

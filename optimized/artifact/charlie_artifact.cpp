@@ -12,6 +12,7 @@
 #include "optimized/artifact/hint_digests.hpp"
 #include "optimized/artifact/layout.hpp"
 #include "optimized/artifact/reading.hpp"
+#include "optimized/artifact/sha256.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
 #include "optimized/base/pages.hpp"
@@ -109,9 +110,8 @@ void require_check_secret(const SafetensorsFile& file, const CharlieDescription&
         require_companion(file, g, group.n, description.set->planes);
         if (!layout::has_lattice_masks(*description.set, group)) continue;
         require_product_companion(file, g, group.n);
-        elements_of<std::uint8_t>(
-            file, layout::hint_tensor(g), DType::u8,
-            {layout::hint_chunks(group.product().rows), sizeof(layout::Sha256)});
+        elements_of<std::uint8_t>(file, layout::hint_tensor(g), DType::u8,
+                                  {layout::hint_chunks(group.product().rows), sizeof(Sha256)});
         tensors += 2;
         if (!description.set->hides_weights) continue;
         elements_of<std::uint8_t>(file, layout::key_tensor(g), DType::u8, {layout::key_bytes});
@@ -277,7 +277,7 @@ void CharlieArtifact::require_digest(const HintChunk& chunk) const {
     HintDigests digest(std::as_bytes(masks_seed()), chunk.bytes.size() / chunk.count);
     digest.append(std::as_bytes(chunk.bytes));
     const std::span<const std::byte> stated = check_.tensor(layout::hint_tensor(chunk.group)).bytes;
-    const auto own = stated.subspan(chunk.number * sizeof(layout::Sha256), sizeof(layout::Sha256));
+    const auto own = stated.subspan(chunk.number * sizeof(Sha256), sizeof(Sha256));
     if (std::ranges::equal(digest.finish(), own)) return;
     fail(masks_->path(),
          chunk.name() + ": do not have the SHA-256 that " + check_.path().string() + " states");

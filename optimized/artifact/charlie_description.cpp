@@ -6,6 +6,7 @@
 #include "optimized/artifact/layout.hpp"
 #include "optimized/artifact/plan_json.hpp"
 #include "optimized/artifact/reading.hpp"
+#include "optimized/artifact/sha256.hpp"
 #include "optimized/artifact/strategy.hpp"
 #include "optimized/base/hidden_widths.hpp"
 #include "optimized/base/parameters.hpp"
@@ -124,7 +125,7 @@ void read_shards(JsonObject& object, CharlieDescription& description,
         return;
     }
     std::size_t groups = 0;
-    std::vector<layout::Sha256> digests;
+    std::vector<Sha256> digests;
     for (const json& element : object.array("shards")) {
         JsonObject shard(element, path, "shards[" + std::to_string(shards.size()) + "]");
         shards.push_back({shard.integer("groups", 1, parameters::largest_group_count),

@@ -8,6 +8,7 @@
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/artifact/layout.hpp"
 #include "optimized/artifact/reading.hpp"
+#include "optimized/artifact/sha256.hpp"
 #include "optimized/base/files.hpp"
 #include "optimized/base/hidden_widths.hpp"
 #include "optimized/base/parameters.hpp"
@@ -145,7 +146,7 @@ DavidManifest parse_david_manifest(std::string_view text, const std::filesystem:
 /// What shards share while they are read.
 struct DavidArtifact::Common {
     std::map<std::size_t, kernels::PlanarMatrix> public_rows;  // by width
-    std::vector<layout::Sha256> digests;
+    std::vector<Sha256> digests;
 };
 
 DavidArtifact::DavidArtifact(const std::vector<std::filesystem::path>& folders) {
@@ -158,7 +159,7 @@ void DavidArtifact::read(const std::filesystem::path& folder, Common& common) {
     const SafetensorsFile& file = files_.emplace_back(open_david_weights(folder));
     const std::filesystem::path path = folder / layout::david_description;
     const DavidManifest manifest = parse_david_manifest(read_file(path), path);
-    if (layout::sha256(file.bytes()) != manifest.digest) {
+    if (sha256(file.bytes()) != manifest.digest) {
         fail(file.path(), "does not have the SHA-256 that " + path.string() + " states");
     }
     if (file.tensors().size() != manifest.groups.size()) {

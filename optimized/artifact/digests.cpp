@@ -4,6 +4,7 @@
 #include <string>
 
 #include "optimized/artifact/layout.hpp"
+#include "optimized/artifact/sha256.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
 
@@ -24,7 +25,7 @@ std::map<std::string, std::string> lines_of(const std::filesystem::path& folder,
     for (const auto& entry : std::filesystem::directory_iterator(folder)) {
         const std::string name = entry.path().filename().string();
         if (name == layout::digests || name == later) continue;
-        lines[name] = line_of(layout::to_hex(layout::sha256_of_file(entry.path())), name);
+        lines[name] = line_of(to_hex(sha256_of_file(entry.path())), name);
     }
     return lines;
 }
@@ -35,7 +36,7 @@ std::string stated_line(const std::string& list, const std::string& name) {
     const std::size_t at = list.find(line_of("", name));
     if (at == std::string::npos || at < digest_digits) return none;
     const std::string digits = list.substr(at - digest_digits, digest_digits);
-    return layout::from_hex(digits) ? line_of(digits, name) : none;
+    return from_hex(digits) ? line_of(digits, name) : none;
 }
 
 }  // namespace

@@ -1,4 +1,5 @@
 #include "optimized/artifact/hint_digests.hpp"
+#include "optimized/artifact/sha256.hpp"
 
 #include <algorithm>
 
@@ -25,7 +26,7 @@ std::vector<std::byte> HintDigests::finish() {
 }
 
 void HintDigests::close_chunk() {
-    const layout::Sha256 digest = chunk_.finish();
+    const Sha256 digest = chunk_.finish();
     const auto bytes = std::as_bytes(std::span(digest));
     digests_.insert(digests_.end(), bytes.begin(), bytes.end());
     chunk_ = {};

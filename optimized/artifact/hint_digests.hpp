@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "optimized/artifact/layout.hpp"
+#include "optimized/artifact/sha256.hpp"
 
 namespace slip::artifact {
 
@@ -29,7 +30,7 @@ private:
     std::vector<std::byte> seed_;
     std::size_t row_bytes_;
     std::size_t rows_ = 0;  // of the chunk that is open
-    layout::Sha256Stream chunk_;
+    Sha256Stream chunk_;
     std::vector<std::byte> digests_;
 };
 

@@ -2,20 +2,13 @@
 // that reads them.
 #pragma once
 
-#include <array>
 #include <cstddef>
-#include <cstdint>
-#include <filesystem>
-#include <memory>
-#include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "optimized/artifact/sha256.hpp"
 #include "optimized/base/parameters.hpp"
-
-struct evp_md_ctx_st;
 
 namespace slip::artifact::layout {
 
@@ -94,33 +87,10 @@ inline std::size_t tags(const base::parameters::ParameterSet& set, std::size_t r
     return hint_chunks(rows) + (set.hides_weights ? 1 : 0);
 }
 
-using Sha256 = std::array<std::uint8_t, 32>;
-Sha256 sha256(std::span<const std::byte> bytes);
-
 /// Of David's half: that of its file, or of the digests of its shards, one after the other
 /// (MODEL-22).
 Sha256 digest_of_half(const std::vector<Sha256>& shards);
 
-/// Read in pieces: a file of any length.
-Sha256 sha256_of_file(const std::filesystem::path& path);
-
-/// The same for bytes that come in pieces.
-class Sha256Stream {
-public:
-    Sha256Stream();
-    void append(std::span<const std::byte> bytes);
-    Sha256 finish();
-
-private:
-    struct Free {
-        void operator()(evp_md_ctx_st* context) const;
-    };
-    std::unique_ptr<evp_md_ctx_st, Free> context_;
-};
-/// 64 lower-case digits.
-std::string to_hex(const Sha256& digest);
-/// The reverse; nothing if `text` is not 64 lower-case digits.
-std::optional<Sha256> from_hex(std::string_view text);
 /// Charlie's list of the digests of his own files.
 inline constexpr const char* digests = "SHA256SUMS";
 

@@ -1,4 +1,5 @@
 #include "optimized/artifact/reading.hpp"
+#include "optimized/artifact/sha256.hpp"
 
 #include <limits>
 
@@ -40,8 +41,8 @@ const parameters::ParameterSet* header(JsonObject& object, const char* format,
     return set;
 }
 
-layout::Sha256 digest_field(JsonObject& object, const std::string& name) {
-    const auto digest = layout::from_hex(object.text(name));
+Sha256 digest_field(JsonObject& object, const std::string& name) {
+    const auto digest = from_hex(object.text(name));
     if (!digest) object.refuse(name, "64 lower-case hexadecimal digits");
     return *digest;
 }

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "optimized/artifact/layout.hpp"
+#include "optimized/artifact/sha256.hpp"
 #include "optimized/base/model_shape.hpp"
 #include "optimized/base/parameters.hpp"
 #include "optimized/import/json.hpp"
@@ -27,7 +27,7 @@ const base::parameters::ParameterSet* header(importing::JsonObject& object, cons
                                              const std::filesystem::path& path);
 
 /// 32 bytes in hexadecimal.
-layout::Sha256 digest_field(importing::JsonObject& object, const std::string& name);
+Sha256 digest_field(importing::JsonObject& object, const std::string& name);
 
 /// CNN-6: the convolution whose kernel matrix a group of rows x cols is, if it has one.
 std::optional<base::Convolution> convolution(importing::JsonObject& group, std::size_t rows,

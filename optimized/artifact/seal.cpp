@@ -1,4 +1,5 @@
 #include "optimized/artifact/seal.hpp"
+#include "optimized/artifact/sha256.hpp"
 
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -88,9 +89,9 @@ SealKey::SealKey(std::filesystem::path file)
 std::string SealKey::id() const {
     std::vector<std::uint8_t> message;
     append_text(message, "SLIP-2 seal id");
-    layout::Sha256 id{};
+    Sha256 id{};
     hmac_sha256(bytes(), message, id);
-    return layout::to_hex(id);
+    return to_hex(id);
 }
 
 GroupSeal::GroupSeal(const SealKey& key, const SealedGroup& group) : key_(layout::seal_key_bytes) {

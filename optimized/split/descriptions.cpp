@@ -1,4 +1,5 @@
 #include "optimized/split/descriptions.hpp"
+#include "optimized/artifact/sha256.hpp"
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -68,8 +69,8 @@ ordered_json describe_group(const GroupShape& group, std::int32_t activation_nor
     return description;
 }
 
-layout::Sha256 digest_of_half(const std::vector<artifact::Shard>& shards) {
-    std::vector<layout::Sha256> digests;
+artifact::Sha256 digest_of_half(const std::vector<artifact::Shard>& shards) {
+    std::vector<artifact::Sha256> digests;
     digests.reserve(shards.size());
     for (const artifact::Shard& shard : shards) digests.push_back(shard.digest);
     return layout::digest_of_half(digests);
@@ -87,16 +88,16 @@ std::string charlie_description(const Checkpoint& checkpoint, const SplitOptions
     if (!layout::require_set(options.set).hides_weights) {
         description["strategy"] = name_of(options.strategy);
         if (artifact::uses_randomness(options.strategy)) {  // DECO-10
-            description["seed"] = layout::to_hex(seed);
+            description["seed"] = artifact::to_hex(seed);
         }
         description["t"] = parameters::residual_shift;
         description["plan"] = artifact::plan_as_json(options.plan);
     }
-    description["david_sha256"] = layout::to_hex(digest_of_half(shards));
+    description["david_sha256"] = artifact::to_hex(digest_of_half(shards));
     if (shards.size() > 1) {
         for (const artifact::Shard& shard : shards) {
             description["shards"].push_back(
-                {{"groups", shard.groups}, {"sha256", layout::to_hex(shard.digest)}});
+                {{"groups", shard.groups}, {"sha256", artifact::to_hex(shard.digest)}});
         }
     }
     description["groups"] = groups;
@@ -105,7 +106,7 @@ std::string charlie_description(const Checkpoint& checkpoint, const SplitOptions
 
 /// manifest.json: what David needs to check his own file, and nothing of Charlie's.
 std::string david_description(std::span<const GroupShape> groups, const ParameterSet& set,
-                              const Seeds& seeds, const layout::Sha256& david_digest) {
+                              const Seeds& seeds, const artifact::Sha256& david_digest) {
     ordered_json shapes = ordered_json::array();
     for (const GroupShape& group : groups) {
         shapes.push_back({{"rows", group.product().rows}, {"cols", group.n}});
@@ -114,8 +115,8 @@ std::string david_description(std::span<const GroupShape> groups, const Paramete
     ordered_json description{{"format", layout::david_format},
                              {"version", parameters::artifact_version},
                              {"set", set.name},
-                             {"sha256", layout::to_hex(david_digest)}};
-    if (set.hides_weights) description["seed"] = layout::to_hex(seeds.masks);  // of U
+                             {"sha256", artifact::to_hex(david_digest)}};
+    if (set.hides_weights) description["seed"] = artifact::to_hex(seeds.masks);  // of U
     description["groups"] = shapes;
     return description.dump(1) + "\n";
 }
@@ -136,7 +137,7 @@ std::vector<artifact::Shard> write_manifests(const std::vector<GroupShape>& grou
     std::size_t first = 0;
     for (std::size_t i = 0; i < sizes.size(); ++i) {
         const std::filesystem::path david = out / folders[i];
-        const auto digest = layout::sha256_of_file(david / layout::david_weights);
+        const auto digest = artifact::sha256_of_file(david / layout::david_weights);
         write_description(
             david / layout::david_description,
             david_description(std::span(groups).subspan(first, sizes[i]), set, seeds, digest),
@@ -149,11 +150,11 @@ std::vector<artifact::Shard> write_manifests(const std::vector<GroupShape>& grou
 
 }  // namespace
 
-layout::Sha256 write_descriptions(const Checkpoint& checkpoint,
-                                  const std::vector<GroupShape>& groups,
-                                  const std::vector<std::size_t>& shard_sizes, const Ranks& ranks,
-                                  const Seeds& seeds, const SplitOptions& options,
-                                  const PartialSplit& partial) {
+artifact::Sha256 write_descriptions(const Checkpoint& checkpoint,
+                                    const std::vector<GroupShape>& groups,
+                                    const std::vector<std::size_t>& shard_sizes, const Ranks& ranks,
+                                    const Seeds& seeds, const SplitOptions& options,
+                                    const PartialSplit& partial) {
     const std::filesystem::path charlie = partial.folder() / layout::charlie_folder;
     ordered_json descriptions = ordered_json::array();
     for (std::size_t g = 0; g < groups.size(); ++g) {

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "optimized/artifact/layout.hpp"
+#include "optimized/artifact/sha256.hpp"
 #include "optimized/base/model_shape.hpp"
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/split/file_tensors.hpp"
@@ -16,11 +16,10 @@ namespace slip::splitting {
 /// Writes all files but the weights, which are finished. `shard_sizes`: the number of groups of
 /// each of David's (MODEL-22). `ranks` are empty where nothing of a matrix is kept apart (HIDE-1).
 /// Returns the digest of David's half.
-artifact::layout::Sha256 write_descriptions(const importing::Checkpoint& checkpoint,
-                                            const std::vector<base::GroupShape>& groups,
-                                            const std::vector<std::size_t>& shard_sizes,
-                                            const Ranks& ranks, const Seeds& seeds,
-                                            const SplitOptions& options,
-                                            const PartialSplit& partial);
+artifact::Sha256 write_descriptions(const importing::Checkpoint& checkpoint,
+                                    const std::vector<base::GroupShape>& groups,
+                                    const std::vector<std::size_t>& shard_sizes, const Ranks& ranks,
+                                    const Seeds& seeds, const SplitOptions& options,
+                                    const PartialSplit& partial);
 
 }  // namespace slip::splitting

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "optimized/artifact/layout.hpp"
+#include "optimized/artifact/sha256.hpp"
 #include "optimized/base/error.hpp"
 
 namespace slip::splitting {
@@ -103,10 +104,11 @@ std::vector<Tensor> check_tensors(const std::vector<GroupShape>& groups, const P
         if (!layout::has_lattice_masks(set, groups[g])) continue;
         tensors.push_back(
             {layout::product_tensor(g), DType::u8, {groups[g].n, sizeof(std::uint64_t)}, {}});
-        tensors.push_back({layout::hint_tensor(g),
-                           DType::u8,
-                           {layout::hint_chunks(groups[g].product().rows), sizeof(layout::Sha256)},
-                           {}});
+        tensors.push_back(
+            {layout::hint_tensor(g),
+             DType::u8,
+             {layout::hint_chunks(groups[g].product().rows), sizeof(artifact::Sha256)},
+             {}});
         if (!set.hides_weights) continue;
         tensors.push_back({layout::key_tensor(g), DType::u8, {layout::key_bytes}, {}});
     }

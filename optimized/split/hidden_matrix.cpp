@@ -4,7 +4,7 @@
 #include <chrono>
 #include <string_view>
 
-#include "optimized/artifact/layout.hpp"
+#include "optimized/artifact/sha256.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/base/hidden_widths.hpp"
 #include "optimized/base/parallel.hpp"
@@ -17,7 +17,6 @@
 namespace slip::splitting {
 namespace {
 
-namespace layout = artifact::layout;
 using base::MatrixView;
 using base::parameters::kappa;
 using base::parameters::ParameterSet;
@@ -48,7 +47,7 @@ private:
     std::int64_t prime_, reciprocal_;
 };
 
-void append_number(layout::Sha256Stream& stream, std::uint32_t number) {
+void append_number(artifact::Sha256Stream& stream, std::uint32_t number) {
     std::array<std::byte, 4> bytes;
     for (std::size_t i = 0; i < 4; ++i) bytes[i] = static_cast<std::byte>(number >> (8 * i));
     stream.append(bytes);
@@ -194,8 +193,8 @@ Bytes hiding_key(const ParameterSet& set, std::span<const std::uint8_t> secret,
                  const masks::PublicMatrix::Seed& seed, std::uint32_t group,
                  const HiddenModel& model) {
     constexpr std::string_view domain = "SLIP-2 hide";
-    layout::Sha256 digest_of_model = layout::sha256(std::as_bytes(std::span(model.entries)));
-    layout::Sha256Stream stream;
+    artifact::Sha256 digest_of_model = artifact::sha256(std::as_bytes(std::span(model.entries)));
+    artifact::Sha256Stream stream;
     stream.append(std::as_bytes(std::span(domain)));
     stream.append(std::as_bytes(std::span(&set.code, 1)));
     append_number(stream, group);
@@ -204,7 +203,7 @@ Bytes hiding_key(const ParameterSet& set, std::span<const std::uint8_t> secret,
     stream.append(std::as_bytes(std::span(digest_of_model)));
     stream.append(std::as_bytes(std::span(seed)));
     stream.append(std::as_bytes(secret));
-    layout::Sha256 digest = stream.finish();
+    artifact::Sha256 digest = stream.finish();
     Bytes key(digest.size());
     std::copy(digest.begin(), digest.end(), key.data());
     base::wipe(digest.data(), digest.size());

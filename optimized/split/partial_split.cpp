@@ -1,4 +1,5 @@
 #include "optimized/split/partial_split.hpp"
+#include "optimized/artifact/sha256.hpp"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -18,7 +19,6 @@
 namespace slip::splitting {
 namespace {
 
-namespace layout = artifact::layout;
 namespace parameters = base::parameters;
 using base::flush_folder;
 using nlohmann::json;
@@ -35,7 +35,7 @@ constexpr std::size_t line_length = number_length + 1 + digest_length + 1;
 std::string line_of(const FinishedGroup& group) {
     const std::string digits = std::to_string(group.activation_norm);
     std::string line(number_length - digits.size(), '0');
-    return line.append(digits).append(" ").append(layout::to_hex(group.digest)).append("\n");
+    return line.append(digits).append(" ").append(artifact::to_hex(group.digest)).append("\n");
 }
 
 /// Nothing if `line` does not say that a group is finished.
@@ -44,7 +44,7 @@ std::optional<FinishedGroup> parse_line(std::string_view line) {
     const std::string_view number = line.substr(0, number_length);
     const auto [stop, error] =
         std::from_chars(number.data(), number.data() + number.size(), group.activation_norm);
-    const auto digest = layout::from_hex(line.substr(number_length + 1, digest_length));
+    const auto digest = artifact::from_hex(line.substr(number_length + 1, digest_length));
     if (error != std::errc() || stop != number.data() + number.size() || !digest ||
         line[number_length] != ' ' || line.back() != '\n' ||
         group.activation_norm < base::hidden_widths.back().norm ||
@@ -59,7 +59,7 @@ std::optional<FinishedGroup> parse_line(std::string_view line) {
 json state_of(const json& request, const json& choices) {
     json state({{"request", request}, {"choices", choices}});
     const std::string text = state.dump();
-    state["sha256"] = layout::to_hex(layout::sha256(std::as_bytes(std::span(text))));
+    state["sha256"] = artifact::to_hex(artifact::sha256(std::as_bytes(std::span(text))));
     return state;
 }
 

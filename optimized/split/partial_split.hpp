@@ -15,7 +15,7 @@
 #include <string_view>
 #include <vector>
 
-#include "optimized/artifact/layout.hpp"
+#include "optimized/artifact/sha256.hpp"
 #include "optimized/base/files.hpp"
 #include "slip/split.hpp"
 
@@ -24,7 +24,7 @@ namespace slip::splitting {
 /// A group whose bytes are in the weight files.
 struct FinishedGroup {
     std::int32_t activation_norm = 0;
-    artifact::layout::Sha256 digest{};  // of activation_norm and these bytes
+    artifact::Sha256 digest{};  // of activation_norm and these bytes
     friend bool operator==(const FinishedGroup&, const FinishedGroup&) = default;
 };
 

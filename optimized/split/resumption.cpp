@@ -6,6 +6,7 @@
 
 #include "optimized/artifact/layout.hpp"
 #include "optimized/artifact/plan_json.hpp"
+#include "optimized/artifact/sha256.hpp"
 #include "optimized/artifact/strategy.hpp"
 #include "optimized/base/parameters.hpp"
 #include "optimized/import/safetensors.hpp"
@@ -23,7 +24,7 @@ namespace {
 
 /// All that the model is, in one digest.
 std::string checkpoint_digest(const Checkpoint& checkpoint) {
-    layout::Sha256Stream stream;
+    artifact::Sha256Stream stream;
     const auto append_text = [&](std::string_view text) {
         stream.append(std::as_bytes(std::span(text)));
     };
@@ -41,7 +42,7 @@ std::string checkpoint_digest(const Checkpoint& checkpoint) {
         stream.append(tensor.bytes);
         checkpoint.forget_pages();
     }
-    return layout::to_hex(stream.finish());
+    return artifact::to_hex(stream.finish());
 }
 
 }  // namespace
@@ -56,19 +57,19 @@ ordered_json request_of(const Checkpoint& checkpoint, const SplitOptions& option
     if (!checkpoint.network()) request["attention"] = name_of(checkpoint.config().attention);
     if (options.shards > 1) request["shards"] = options.shards;
     if (seal != nullptr) request["seal"] = seal->id();
-    if (options.seed) request["seed"] = layout::to_hex(*options.seed);
+    if (options.seed) request["seed"] = artifact::to_hex(*options.seed);
     return request;
 }
 
 ordered_json choices_of(const SplitOptions& options) {
-    ordered_json choices{{"check_seed", layout::to_hex(new_seed())}};
+    ordered_json choices{{"check_seed", artifact::to_hex(new_seed())}};
     if (layout::require_set(options.set).lattice)
-        choices["masks_seed"] = layout::to_hex(new_seed());
+        choices["masks_seed"] = artifact::to_hex(new_seed());
     if (layout::require_set(options.set).hides_weights) {  // HIDE-3
-        choices["hiding_secret"] = layout::to_hex(new_seed());
+        choices["hiding_secret"] = artifact::to_hex(new_seed());
     }
     if (artifact::uses_randomness(options.strategy)) {
-        choices["seed"] = layout::to_hex(options.seed ? *options.seed : new_seed());
+        choices["seed"] = artifact::to_hex(options.seed ? *options.seed : new_seed());
     }
     return choices;
 }
@@ -78,7 +79,7 @@ Seeds seeds_of(const PartialSplit& partial) {
     const auto seed_in = [&](const char* name) {
         const auto text = choices.find(name);
         const bool is_text = text != choices.end() && text->is_string();
-        const auto seed = is_text ? layout::from_hex(text->get<std::string>()) : std::nullopt;
+        const auto seed = is_text ? artifact::from_hex(text->get<std::string>()) : std::nullopt;
         if (seed) return *seed;
         throw BadInput(partial.state_file().string() + ": " + name +
                        ": expected 64 lower-case hexadecimal digits");

@@ -8,6 +8,7 @@
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/artifact/layout.hpp"
 #include "optimized/artifact/seal.hpp"
+#include "optimized/artifact/sha256.hpp"
 #include "optimized/artifact/strategy.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
@@ -191,7 +192,7 @@ void hide_matrices(const Checkpoint& checkpoint, const std::vector<GroupShape>& 
 
 /// HIDE-8: what the owner runs unsplit, in a folder of its own that nobody else may enter.
 void write_audit(const Checkpoint& checkpoint, const std::vector<GroupShape>& groups,
-                 const layout::Sha256& david_digest, const std::filesystem::path& folder) {
+                 const artifact::Sha256& david_digest, const std::filesystem::path& folder) {
     std::vector<Tensor> tensors;
     tensors.reserve(groups.size() + 1);
     for (std::size_t g = 0; g < groups.size(); ++g) {

@@ -1,4 +1,5 @@
 #include "optimized/split/weight_files.hpp"
+#include "optimized/artifact/sha256.hpp"
 
 #include <algorithm>
 #include <span>
@@ -26,8 +27,8 @@ std::span<const std::byte> bytes_of(const T& values) {
     return std::as_bytes(std::span(values.data(), values.size()));
 }
 
-layout::Sha256Stream begin_digest(std::int32_t activation_norm) {
-    layout::Sha256Stream digest;
+artifact::Sha256Stream begin_digest(std::int32_t activation_norm) {
+    artifact::Sha256Stream digest;
     digest.append(std::as_bytes(std::span(&activation_norm, 1)));
     return digest;
 }
@@ -49,10 +50,10 @@ public:
         file.write(name, bytes, offset);
         digest_.append(bytes);
     }
-    layout::Sha256 finish() { return digest_.finish(); }
+    artifact::Sha256 finish() { return digest_.finish(); }
 
 private:
-    layout::Sha256Stream digest_;
+    artifact::Sha256Stream digest_;
 };
 
 /// Reads, and keeps the same digest.
@@ -68,10 +69,10 @@ public:
             digest_.append(bytes);
         }
     }
-    layout::Sha256 finish() { return digest_.finish(); }
+    artifact::Sha256 finish() { return digest_.finish(); }
 
 private:
-    layout::Sha256Stream digest_;
+    artifact::Sha256Stream digest_;
     std::vector<std::byte> piece_;
 };
 
@@ -162,7 +163,7 @@ WeightFiles::DavidsTensor WeightFiles::davids_tensor(std::size_t g) {
             layout::group_tensor(g - first)};
 }
 
-layout::Sha256 WeightFiles::write(std::size_t g, const EncodedGroup& encoded) {
+artifact::Sha256 WeightFiles::write(std::size_t g, const EncodedGroup& encoded) {
     Written written(encoded.activation_norm);
     const DavidsTensor davids = davids_tensor(g);
     const GroupShape& group = groups_[g];
@@ -191,7 +192,7 @@ layout::Sha256 WeightFiles::write(std::size_t g, const EncodedGroup& encoded) {
     return written.finish();
 }
 
-layout::Sha256 WeightFiles::write(std::size_t g, const HiddenModel& model) {
+artifact::Sha256 WeightFiles::write(std::size_t g, const HiddenModel& model) {
     const GroupShape& group = groups_[g];
     const DavidsTensor davids = davids_tensor(g);
     Written written(base::hidden_width(group.n).norm);
@@ -222,7 +223,7 @@ layout::Sha256 WeightFiles::write(std::size_t g, const HiddenModel& model) {
     return written.finish();
 }
 
-layout::Sha256 WeightFiles::digest_of(std::size_t g, std::int32_t activation_norm) {
+artifact::Sha256 WeightFiles::digest_of(std::size_t g, std::int32_t activation_norm) {
     Found found(activation_norm);
     const GroupShape& group = groups_[g];
     if (set_.hides_weights) {
@@ -276,7 +277,7 @@ void WeightFiles::find_hidden(std::size_t g, Found& found) {
 /// What HintRows::finish() wrote.
 void WeightFiles::find_end_of_hint(std::size_t g, Found& found) const {
     const std::size_t rows = groups_[g].product().rows;
-    found.get(check_, layout::hint_tensor(g), layout::hint_chunks(rows) * sizeof(layout::Sha256));
+    found.get(check_, layout::hint_tensor(g), layout::hint_chunks(rows) * sizeof(artifact::Sha256));
     if (seal_ == nullptr) return;
     found.get(*masks_, layout::salt_tensor(g), layout::salt_bytes);
     found.get(*masks_, layout::tag_tensor(g), layout::tags(set_, rows) * layout::tag_bytes);

@@ -8,8 +8,8 @@
 #include <optional>
 #include <vector>
 
-#include "optimized/artifact/layout.hpp"
 #include "optimized/artifact/seal.hpp"
+#include "optimized/artifact/sha256.hpp"
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/split/decomposition.hpp"
 #include "optimized/split/file_tensors.hpp"
@@ -46,12 +46,12 @@ public:
                 const artifact::SealKey* seal = nullptr);
 
     /// These two return the digest of the group's bytes, which are on the disk then.
-    artifact::layout::Sha256 write(std::size_t g, const EncodedGroup& encoded);
+    artifact::Sha256 write(std::size_t g, const EncodedGroup& encoded);
     /// Hides the matrix and writes it, some rows at a time.
-    artifact::layout::Sha256 write(std::size_t g, const HiddenModel& model);
+    artifact::Sha256 write(std::size_t g, const HiddenModel& model);
 
     /// The digest of what the files hold of a group that an earlier run has written.
-    artifact::layout::Sha256 digest_of(std::size_t g, std::int32_t activation_norm);
+    artifact::Sha256 digest_of(std::size_t g, std::int32_t activation_norm);
 
 private:
     class Written;

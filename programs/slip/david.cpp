@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "optimized/api/access.hpp"
-#include "optimized/artifact/layout.hpp"
+#include "optimized/artifact/sha256.hpp"
 #include "optimized/base/parallel.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "optimized/protocol/david.hpp"
@@ -77,7 +77,7 @@ EventLog::Fields about(const Options& options, const DavidOptions& serving,
     const std::size_t threads = base::threads_or_all(serving.threads);
     return {{"role", "untrusted (David)"},
             {"ready", options.required("artifact")},
-            {"digest", artifact::layout::to_hex(model.digest)},
+            {"digest", artifact::to_hex(model.digest)},
             {"set", std::string(model.set.name)},
             {"kernels", serving.gpu ? "gpu" : kernels::active().name},
             {"threads", std::uint64_t{threads}}};

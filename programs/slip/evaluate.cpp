@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-#include "optimized/artifact/layout.hpp"
+#include "optimized/artifact/sha256.hpp"
 #include "optimized/base/files.hpp"
 #include "programs/slip/choices.hpp"
 #include "programs/slip/command.hpp"
@@ -29,7 +29,7 @@ Windows windows_of(const Options& options, const LanguageModel& model) {
 }
 
 std::string digest_of_text(const std::string& text) {
-    return artifact::layout::to_hex(artifact::layout::sha256(std::as_bytes(std::span(text))));
+    return artifact::to_hex(artifact::sha256(std::as_bytes(std::span(text))));
 }
 
 /// A flag's number, for the request of parts; null where it was not given.

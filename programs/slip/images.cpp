@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "optimized/artifact/layout.hpp"
+#include "optimized/artifact/sha256.hpp"
 #include "optimized/import/idx.hpp"
 #include "programs/slip/evaluation_parts.hpp"
 #include "programs/slip/model.hpp"
@@ -92,7 +92,7 @@ int evaluate_images(const Options& options) {
     const std::size_t count = std::min<std::size_t>(
         given.images.count, options.number_or("limit", given.images.count, 1));
     const auto digest_of = [&](const char* name) {
-        return artifact::layout::to_hex(artifact::layout::sha256_of_file(options.required(name)));
+        return artifact::to_hex(artifact::sha256_of_file(options.required(name)));
     };
     const nlohmann::json request{{"images", digest_of("images")},
                                  {"labels", digest_of("labels")},

@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "optimized/artifact/layout.hpp"
+#include "optimized/artifact/sha256.hpp"
 #include "optimized/base/files.hpp"
 #include "optimized/import/json.hpp"
 #include "slip/error.hpp"
@@ -13,7 +13,6 @@
 namespace slip::tool {
 namespace {
 
-namespace layout = artifact::layout;
 using nlohmann::json;
 
 /// Positive, in decimal digits that fill `text`; otherwise nothing.
@@ -52,7 +51,7 @@ std::optional<Part> part_of_file(std::string_view name) {
 
 std::string digest_of(const json& value) {
     const std::string text = value.dump();
-    return layout::to_hex(layout::sha256(std::as_bytes(std::span(text))));
+    return artifact::to_hex(artifact::sha256(std::as_bytes(std::span(text))));
 }
 
 [[noreturn]] void refuse(const std::filesystem::path& path, const std::string& why) {
@@ -103,17 +102,18 @@ ItemRange items_of(const std::optional<Part>& part, std::size_t total) {
 }
 
 std::string digest_of_files(const std::filesystem::path& path) {
-    if (!std::filesystem::is_directory(path)) return layout::to_hex(layout::sha256_of_file(path));
+    if (!std::filesystem::is_directory(path))
+        return artifact::to_hex(artifact::sha256_of_file(path));
     std::set<std::filesystem::path> files;
     for (const auto& entry : std::filesystem::directory_iterator(path)) {
         if (entry.is_regular_file()) files.insert(entry.path());
     }
     std::string lines;
     for (const std::filesystem::path& file : files) {
-        lines.append(layout::to_hex(layout::sha256_of_file(file)));
+        lines.append(artifact::to_hex(artifact::sha256_of_file(file)));
         lines.append(" ").append(file.filename().string()).append("\n");
     }
-    return layout::to_hex(layout::sha256(std::as_bytes(std::span(lines))));
+    return artifact::to_hex(artifact::sha256(std::as_bytes(std::span(lines))));
 }
 
 ResultParts::ResultParts(std::filesystem::path folder, json request)

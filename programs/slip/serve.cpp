@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "optimized/artifact/artifact.hpp"
-#include "optimized/artifact/layout.hpp"
+#include "optimized/artifact/sha256.hpp"
 #include "optimized/base/files.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "programs/endpoint/net/server.hpp"
@@ -330,7 +330,7 @@ endpoint::ReceiptFacts facts_of(const Options& options) {
     if (facts.engine == "float") return facts;
     const auto plan = std::filesystem::path(options.required("artifact")) / "charlie" / "plan.json";
     const auto description = artifact::parse_charlie_description(base::read_file(plan), plan);
-    facts.digest = artifact::layout::to_hex(description.david_digest);
+    facts.digest = artifact::to_hex(description.david_digest);
     facts.set = description.set->name;
     return facts;
 }

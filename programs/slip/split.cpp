@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "optimized/artifact/layout.hpp"
+#include "optimized/artifact/sha256.hpp"
 #include "optimized/artifact/strategy.hpp"
 #include "optimized/base/files.hpp"
 #include "optimized/base/parallel.hpp"
@@ -73,7 +74,7 @@ std::optional<SelectionSeed> seed_of(const Options& options, Strategy strategy) 
     if (!artifact::uses_randomness(strategy)) {
         options.forbid("seed", "without --strategy rcs or random");
     }
-    const auto seed = artifact::layout::from_hex(options.required("seed"));
+    const auto seed = artifact::from_hex(options.required("seed"));
     if (!seed) throw BadInput("--seed needs 64 lower-case hexadecimal digits");
     return seed;
 }

@@ -8,7 +8,7 @@
 
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/artifact/digests.hpp"
-#include "optimized/artifact/layout.hpp"
+#include "optimized/artifact/sha256.hpp"
 #include "optimized/base/files.hpp"
 #include "optimized/base/hidden_widths.hpp"
 #include "property_tests/generators/refusal.hpp"
@@ -290,8 +290,7 @@ TEST(HiddenSplit, MODEL_7_an_entry_beyond_half_of_its_prime_is_refused) {
     json manifest = json_of(david / "manifest.json");
     const auto says = [&](int value) {
         contents[at] = static_cast<char>(value);
-        manifest["sha256"] =
-            artifact::layout::to_hex(artifact::layout::sha256(std::as_bytes(std::span(contents))));
+        manifest["sha256"] = artifact::to_hex(artifact::sha256(std::as_bytes(std::span(contents))));
         rewrite(david / "david.safetensors", contents);
         rewrite(david / "manifest.json", manifest.dump());
         return refusal([&] { artifact::DavidArtifact{david}; });

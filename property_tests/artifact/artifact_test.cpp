@@ -1,5 +1,6 @@
 // The two halves on disk (MODEL-7): what the loaders accept, and everything that they must refuse.
 #include "optimized/artifact/artifact.hpp"
+#include "optimized/artifact/sha256.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
@@ -490,7 +491,7 @@ TEST(Hints, MODEL_7_digests_do_not_depend_on_pieces) {
         std::vector<std::byte> chunk = seed;
         chunk.insert(chunk.end(), hint.begin() + offset(first),
                      hint.begin() + offset(first + count));
-        const layout::Sha256 digest = layout::sha256(chunk);
+        const artifact::Sha256 digest = artifact::sha256(chunk);
         const auto bytes = std::as_bytes(std::span(digest));
         expected.insert(expected.end(), bytes.begin(), bytes.end());
     }
@@ -533,8 +534,8 @@ TEST(Hints, MODEL_7_the_list_states_their_digest_all_the_same) {
     const std::string text = base::read_file(list);
     const std::size_t line = text.find("  masks.safetensors\n");
     ASSERT_NE(line, std::string::npos);
-    EXPECT_EQ(text.substr(line - 64, 64), artifact::layout::to_hex(artifact::layout::sha256_of_file(
-                                              split.charlie() / "masks.safetensors")));
+    EXPECT_EQ(text.substr(line - 64, 64),
+              artifact::to_hex(artifact::sha256_of_file(split.charlie() / "masks.safetensors")));
     for (const std::string& wrong : {text.substr(0, line - 64) + text.substr(line + 20),
                                      text.substr(0, line - 1) + "G" + text.substr(line),
                                      text.substr(0, line) + "?" + text.substr(line + 1)}) {

@@ -16,6 +16,7 @@
 
 #include "optimized/artifact/digests.hpp"
 #include "optimized/artifact/layout.hpp"
+#include "optimized/artifact/sha256.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/base/files.hpp"
 #include "optimized/import/checkpoint.hpp"
@@ -148,8 +149,7 @@ public:
     /// Replaces David's weights, his manifest's digest, and Charlie's record of it.
     void replace_weights(const std::string& contents) const {
         replace(david() / "david.safetensors", contents);
-        const auto digest =
-            artifact::layout::to_hex(artifact::layout::sha256(std::as_bytes(std::span(contents))));
+        const auto digest = artifact::to_hex(artifact::sha256(std::as_bytes(std::span(contents))));
         edit(david() / "manifest.json", [&](json& value) { value["sha256"] = digest; });
         edit(charlie() / "plan.json", [&](json& value) { value["david_sha256"] = digest; });
     }

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "optimized/api/model_files.hpp"
-#include "optimized/artifact/layout.hpp"
+#include "optimized/artifact/sha256.hpp"
 #include "property_tests/conformance/json_values.hpp"
 #include "property_tests/generators/temporary_folder.hpp"
 
@@ -31,9 +31,8 @@ inline Json described(const artifact::DavidArtifact& half) {
         groups.push_back(
             {{"inputs", weights.shape().inputs()}, {"outputs", weights.shape().outputs()}});
     }
-    return {{"set", half.set().name},
-            {"digest", artifact::layout::to_hex(half.digest())},
-            {"groups", groups}};
+    return {
+        {"set", half.set().name}, {"digest", artifact::to_hex(half.digest())}, {"groups", groups}};
 }
 
 inline Json load_artifact(const Json& in) {

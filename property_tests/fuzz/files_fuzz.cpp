@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "optimized/artifact/artifact.hpp"
+#include "optimized/artifact/sha256.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/base/hidden_widths.hpp"
 #include "optimized/import/checkpoint.hpp"
@@ -17,7 +18,6 @@ namespace {
 using namespace artifact;
 using namespace base;
 using namespace importing;
-namespace layout = artifact::layout;
 
 /// config.json of a split network.
 void check_network(std::string_view text) {
@@ -74,7 +74,7 @@ void check_finished_groups(std::string_view text) {
                "ENC-3: an activation norm is out of range");
         const std::string digits = std::to_string(group->activation_norm);
         expect(line == std::string(5 - digits.size(), '0') + digits + " " +
-                           layout::to_hex(group->digest) + "\n",
+                           artifact::to_hex(group->digest) + "\n",
                "a group counts as finished that was not written so");
     }
 }

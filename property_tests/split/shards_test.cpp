@@ -13,6 +13,7 @@
 
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/artifact/layout.hpp"
+#include "optimized/artifact/sha256.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/graph/transformer.hpp"
 #include "optimized/split/split_checkpoint.hpp"
@@ -146,7 +147,7 @@ TEST(Shards, MODEL_22_shards_hold_what_the_whole_half_does) {
     }
     ASSERT_EQ(charlie.shards().size(), 2U);
     std::size_t groups = 0;
-    std::vector<artifact::layout::Sha256> digests;
+    std::vector<artifact::Sha256> digests;
     for (std::size_t i = 0; i < 2; ++i) {
         const DavidArtifact shard(sharded.davids()[i]);
         EXPECT_EQ(shard.digest(), charlie.shards()[i].digest);

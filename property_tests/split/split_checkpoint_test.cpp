@@ -1,5 +1,6 @@
 // What splitting a checkpoint writes (MODEL-7), and that a split that fails leaves nothing.
 #include "optimized/split/split_checkpoint.hpp"
+#include "optimized/artifact/sha256.hpp"
 
 #include <gtest/gtest.h>
 
@@ -144,7 +145,7 @@ TEST(Split, MODEL_7_davids_folder_tells_nothing_of_charlies) {
         shapes.push_back({{"rows", group.product().rows}, {"cols", group.n}});
     }
     const std::string weights = read_file(split.david() / "david.safetensors");
-    const auto digest = layout::to_hex(layout::sha256(std::as_bytes(std::span(weights))));
+    const auto digest = artifact::to_hex(artifact::sha256(std::as_bytes(std::span(weights))));
     EXPECT_EQ(manifest, (json{{"format", "slip-david"},
                               {"version", 3},
                               {"set", "paper"},
@@ -459,7 +460,7 @@ TEST(KilledSplit, DECO_11_a_seed_that_is_none_is_refused_with_its_file) {
         state["choices"]["check_seed"] = wrong;
         state.erase("sha256");
         const std::string text = state.dump();
-        state["sha256"] = layout::to_hex(layout::sha256(std::as_bytes(std::span(text))));
+        state["sha256"] = artifact::to_hex(artifact::sha256(std::as_bytes(std::span(text))));
         SplitModel::replace(file, state.dump());
         expect_refused([&] { killed.go_on(); },
                        file.string() + ": check_seed: expected 64 lower-case hexadecimal digits");
