@@ -17,42 +17,12 @@
 #include "optimized/base/huge_buffer.hpp"
 #include "optimized/base/pages.hpp"
 #include "optimized/base/secret_buffer.hpp"
-#include "optimized/masks/keystream.hpp"
-#include "property_tests/generators/sanitizers.hpp"
+#include "property_tests/generators/memory_flags.hpp"
 
 namespace slip::base {
 namespace {
 
-const bool own_pages = !generators::under_address_sanitizer();  // else its allocator has them
-
-/// The VmFlags of the mapping that holds `address`, with a space around each.
-std::string flags_at(const void* address) {
-    const auto wanted = reinterpret_cast<std::uintptr_t>(address);
-    std::ifstream maps("/proc/self/smaps");
-    bool here = false;
-    for (std::string line; std::getline(maps, line);) {
-        unsigned long begin = 0;
-        unsigned long end = 0;
-        if (std::sscanf(line.c_str(), "%lx-%lx ", &begin, &end) == 2) {
-            here = begin <= wanted && wanted < end;
-        }
-        if (here && line.rfind("VmFlags:", 0) == 0) return line + " ";
-    }
-    return "";
-}
-
-bool has(const std::string& flags, const char* flag) {
-    return flags.find(std::string(" ") + flag + " ") != std::string::npos;
-}
-
-/// Whether the system lets this process lock some memory.
-bool may_lock() {
-    void* const page =
-        ::mmap(nullptr, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    const bool locked = ::mlock(page, 4096) == 0;
-    ::munmap(page, 4096);
-    return locked;
-}
+using generators::has, generators::flags_at, generators::may_lock, generators::own_pages;
 
 std::size_t mappings() {
     std::ifstream maps("/proc/self/maps");
@@ -191,23 +161,6 @@ TEST(SecretMemory, THREAT_3_a_secret_of_a_forked_child_is_locked) {
     int status = 0;
     ASSERT_EQ(::waitpid(child, &status, 0), child);
     EXPECT_EQ(status, 0);
-}
-
-TEST(SecretMemory, THREAT_3_a_key_is_locked) {
-    if (!own_pages) GTEST_SKIP() << "AddressSanitizer makes nothing of mlock()";
-    if (!may_lock()) GTEST_SKIP() << "no memory may be locked here";
-    const masks::Keystream keys;
-    std::ifstream maps("/proc/self/smaps");
-    std::size_t pages = 0;
-    std::size_t locked = 0;
-    for (std::string line; std::getline(maps, line);) {
-        line += " ";
-        if (line.rfind("VmFlags:", 0) != 0 || !has(line, "wf")) continue;
-        ++pages;
-        locked += has(line, "lo");
-    }
-    EXPECT_GE(pages, 1U);
-    EXPECT_EQ(locked, pages);
 }
 
 TEST(SecretMemory, THREAT_3_factors_are_in_no_core_dump_until_they_are_freed) {

@@ -19,6 +19,7 @@
 #include "property_tests/generators/values.hpp"
 #include "reference/convolution.hpp"
 #include "reference/integer.hpp"
+#include "reference/randomness.hpp"
 #include "reference/ring.hpp"
 
 namespace slip::fixture {
@@ -124,6 +125,13 @@ inline Shape shape_of(const base::Convolution& convolution) {
 
 inline reference::ConvolutionShape to_reference(const base::Convolution& shape) {
     return {shape.H, shape.W, shape.C, shape.kH, shape.kW, shape.N, shape.stride, shape.padding};
+}
+
+/// The reference's key of these bytes.
+inline reference::Key to_key(std::span<const std::uint8_t> bytes) {
+    reference::Key key{};
+    std::copy(bytes.begin(), bytes.end(), key.begin());
+    return key;
 }
 
 /// 0, 1, ..., 31: a key whose stream is known.

@@ -11,46 +11,15 @@
 #include "optimized/protocol/charlie_columns.hpp"
 #include "optimized/protocol/integrity.hpp"
 #include "optimized/secrets/check_secret.hpp"
-#include "property_tests/masks/keystream_fixture.hpp"
 #include "property_tests/protocol/session_fixture.hpp"
 #include "property_tests/protocol/tampering.hpp"
+#include "property_tests/secrets/defined_secret.hpp"
 
 namespace slip::fixture {
 namespace {
 
-using namespace masks;
 using namespace protocol;
-using namespace secrets;
 using base::GroupId;
-
-constexpr std::size_t kappa = 8;
-
-/// a mod p, with 0 <= result < p.
-unsigned mod(std::int64_t a, unsigned p) { return static_cast<unsigned>((a % p + p) % p); }
-
-/// INTEG-1 and INTEG-2 of one group, written once more: lists of numbers.
-struct DefinedSecret {
-    DefinedSecret(const std::vector<std::uint8_t>& seed, const kernels::GroupWeights& weights,
-                  std::size_t planes) {
-        for (std::size_t a = 0; a < kappa; ++a) {
-            for (std::size_t p = 0; p < planes; ++p) {
-                const Residues w_ap =
-                    plane_by_definition(seed, Purpose::integrity, a, weights.rows(), p).residues;
-                for (std::size_t j = 0; j < weights.cols(); ++j) {
-                    std::int64_t sum = 0;
-                    for (std::size_t i = 0; i < weights.rows(); ++i) {
-                        sum += std::int64_t{w_ap[i]} * weights.row(i)[j];
-                    }
-                    s.push_back(static_cast<std::uint8_t>(mod(sum, primes[p])));
-                }
-                w.insert(w.end(), w_ap.begin(), w_ap.end());
-            }
-        }
-    }
-
-    Residues w;  // kappa x planes x M
-    Residues s;  // kappa x planes x n
-};
 
 /// One group, its check, and its secret by the definition.
 struct KnownGroup {
@@ -169,55 +138,9 @@ std::vector<unsigned> undetectable_error(const KnownGroup& group, std::size_t p,
     return error;
 }
 
-// ---- what the owner draws and computes
+// ---- the secret that a check takes
 
-RC_GTEST_PROP(CheckSecret, INTEG_1_INTEG_2_equal_the_definition, ()) {
-    const Shape shape{*any_size(1, 40).as("rows"), *any_size(1, 40).as("n")};
-    const std::size_t planes = drawn_planes();
-    const auto weights = drawn_weights({shape})[0];
-    const auto seed =
-        *rc::gen::container<std::vector<std::uint8_t>>(32, rc::gen::arbitrary<std::uint8_t>());
-    const kernels::GroupWeights matrix(weights.data(), shape.rows, shape.n);
-    const DefinedSecret expected(seed, matrix, planes);
-    const auto same = [](const auto& found, const Residues& wanted) {
-        return std::equal(wanted.begin(), wanted.end(), found.data(), found.data() + found.size());
-    };
-    const auto w = draw_combinations(seed, planes, shape.rows);
-    RC_ASSERT(same(w, expected.w));
-    RC_ASSERT(same(companion(w, matrix, planes), expected.s));
-    // One prefix for all groups: a taller w gives the same.
-    const auto taller = draw_combinations(seed, planes, shape.rows + *any_size(1, 40).as("more"));
-    RC_ASSERT(same(companion(taller, matrix, planes), expected.s));
-}
-
-/// A matrix whose transposed copy is made in several parts.
-TEST(CheckSecret, INTEG_2_of_a_large_matrix) {
-    const Shape shape{5000, 4000};
-    const auto weights = WeightGroups::filled({shape}, Fill::random, 3)[0];
-    const base::MatrixView<const std::int8_t> matrix(weights.data(), shape.rows, shape.n);
-    const auto w = draw_combinations(counting_key(), 2, shape.rows);
-    const auto s = companion(w, matrix, 2);
-    for (const std::size_t j : {0U, 1U, 3354U, 3355U, 3999U}) {
-        for (std::size_t ap = 0; ap < 2 * kappa; ++ap) {
-            std::int64_t sum = 0;
-            for (std::size_t i = 0; i < shape.rows; ++i) {
-                sum += std::int64_t{w[ap * shape.rows + i]} * matrix.row(i)[j];
-            }
-            ASSERT_EQ(s[ap * shape.n + j], mod(sum, primes[ap % 2])) << j << " " << ap;
-        }
-    }
-}
-
-TEST(CheckSecret, INTEG_1_INTEG_2_bad_sizes_are_a_defect) {
-    const std::vector<std::int8_t> weights(6, 1);
-    const base::MatrixView<const std::int8_t> matrix(weights.data(), 3, 2);
-    EXPECT_THROW(draw_combinations(counting_key(), 8, 3), InternalError);
-    EXPECT_THROW(draw_combinations(std::vector<std::uint8_t>(31), 4, 3), InternalError);
-    EXPECT_THROW(companion(draw_combinations(counting_key(), 4, 2), matrix, 4), InternalError);
-    EXPECT_THROW(companion(draw_combinations(counting_key(), 4, 3), matrix, 5), InternalError);
-}
-
-TEST(CheckSecret, INTEG_3_a_check_takes_the_secret_of_its_model_only) {
+TEST(Check, INTEG_3_a_check_takes_the_secret_of_its_model_only) {
     const Model model({{3, 2}, {4, 5}}, Fill::random, 1);
     const CheckFile file(model.weights(), paper_planes);
     const auto made_of = [&](const std::function<void(base::CheckSecret&)>& change) {
@@ -349,7 +272,7 @@ TEST(Check, INTEG_10_a_verdict_depends_on_the_error_and_on_w_alone) {
     const auto& weights = group.model.weights();
     for (const auto first : std::array<std::uint8_t, 3>{100, 101, 102}) {
         const auto seed = counting_key(first);
-        const auto s = companion(draw_combinations(seed, 4, 12), weights[0], 4);
+        const auto s = secrets::companion(secrets::draw_combinations(seed, 4, 12), weights[0], 4);
         const IntegrityCheck check({seed, {s.span()}, {}}, kernels::shapes_of(weights), 4);
         EXPECT_EQ(check.accepts(0, masked, reply), first == 100);
         EXPECT_TRUE(check.accepts(0, masked, group.honest_reply(masked)));

@@ -8,6 +8,7 @@
 
 #include "optimized/base/error.hpp"
 #include "property_tests/protocol/session_fixture.hpp"
+#include "property_tests/protocol/tampering.hpp"
 
 namespace slip::fixture {
 namespace {
