@@ -229,7 +229,7 @@ ProductSession::ProductSession(const Victim& victim, Tamper tamper,
     protocol::SessionOptions options;
     options.stock.depth = 0;
     options.wrong_peers = wrong_peers;
-    options.lattice = victim.lattice_masks();
+    options.shared = victim.shared_secrets();
     engine_ = std::make_unique<engines::HybridEngine>(victim.charlie(), victim.weights(),
                                                       victim.integrity_check(), *wire_, options);
 }

@@ -67,7 +67,7 @@ public:
     const artifact::DavidArtifact& david() const { return *david_; }
     std::size_t planes() const { return david_->set().planes; }
     const protocol::IntegrityCheck& integrity_check() const { return files_.integrity_check(); }
-    protocol::LatticeMasks lattice_masks() const { return files_.lattice_masks(0, nullptr); }
+    protocol::SharedSecrets shared_secrets() const { return files_.shared_secrets(0, nullptr); }
 
     /// The group whose member has this tensor name, and the member's number and first row.
     struct Place {

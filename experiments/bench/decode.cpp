@@ -130,7 +130,7 @@ double products_at_opening(const WholeModel& whole) {
     protocol::InProcessTransport local(david);
     protocol::SessionOptions without_stock;
     without_stock.stock.depth = 0;
-    without_stock.lattice = with_masks(whole, 0).lattice;
+    without_stock.shared = with_masks(whole, 0).shared;
     const engines::HybridEngine engine(whole.charlie, whole.offloaded.weights, whole.check, local,
                                        without_stock);
     const RunStatistics so_far = engine.statistics();

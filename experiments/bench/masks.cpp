@@ -185,7 +185,7 @@ void measure_steady_decode(WholeModel& whole, Report& report) {
     const auto stock = steady_stock(whole);
     const auto link = whole.server->connect();
     protocol::SessionOptions session = with_masks(whole, 0);
-    session.lattice.stock = stock.get();
+    session.shared.stock = stock.get();
     engines::HybridEngine over_tls(whole.charlie, whole.offloaded.weights, whole.check, *link,
                                    session);
     over_tls.wait_until_ready(masks::degree);

@@ -132,8 +132,8 @@ protocol::SessionOptions with_masks(const WholeModel& whole, std::size_t count) 
     session.stock.depth = count;
     session.stock.batch = count;
     if (whole.stock) {
-        session.lattice = {whole.stock.get(), &*whole.product_check,
-                           whole.secrets ? &*whole.secrets : nullptr};
+        session.shared = {whole.stock.get(), &*whole.product_check,
+                          whole.secrets ? &*whole.secrets : nullptr};
     }
     return session;
 }

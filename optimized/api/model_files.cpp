@@ -103,8 +103,8 @@ const protocol::IntegrityCheck& SplitFiles::integrity_check() const {
     return *check_;
 }
 
-protocol::LatticeMasks SplitFiles::lattice_masks(std::size_t mask_memory,
-                                                 const std::shared_ptr<Trace>& trace) const {
+protocol::SharedSecrets SplitFiles::shared_secrets(std::size_t mask_memory,
+                                                   const std::shared_ptr<Trace>& trace) const {
     if (!charlie_.set().lattice) return {};
     const std::lock_guard lock(lattice_mutex_);
     if (!stock_) {

@@ -12,7 +12,7 @@
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/masks/lattice_stock.hpp"
 #include "optimized/protocol/integrity.hpp"
-#include "optimized/protocol/lattice_masks.hpp"
+#include "optimized/protocol/shared_secrets.hpp"
 #include "optimized/secrets/product_check.hpp"
 #include "optimized/secrets/weight_secrets.hpp"
 
@@ -91,8 +91,8 @@ public:
     /// Likewise (MASK-9); null pointers where all masks are uniform. `mask_memory` and
     /// `trace`, which may be null, are those of the first call. Throws BadInput for too little
     /// memory.
-    protocol::LatticeMasks lattice_masks(std::size_t mask_memory,
-                                         const std::shared_ptr<Trace>& trace) const;
+    protocol::SharedSecrets shared_secrets(std::size_t mask_memory,
+                                           const std::shared_ptr<Trace>& trace) const;
 
 private:
     void hide_with(const std::vector<masks::LatticeGroup>& groups) const;

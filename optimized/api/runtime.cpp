@@ -95,7 +95,7 @@ private:
         protocol::SessionOptions session;
         if (options.masks_ready > 0) session.stock.depth = options.masks_ready;
         session.trace = options.trace;
-        session.lattice = files.lattice_masks(options.mask_memory, options.trace);
+        session.shared = files.shared_secrets(options.mask_memory, options.trace);
         return session;
     }
 

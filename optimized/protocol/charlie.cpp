@@ -8,8 +8,8 @@
 #include "optimized/base/error.hpp"
 #include "optimized/base/parameters.hpp"
 #include "optimized/base/trace_span.hpp"
-#include "optimized/protocol/charlie_columns.hpp"
 #include "optimized/protocol/frames.hpp"
+#include "optimized/protocol/residue_exchange.hpp"
 
 namespace slip::protocol {
 
@@ -62,8 +62,8 @@ public:
     bool alive() const { return alive_; }
     /// Of what was sent and received.
     const RunStatistics& traffic() const { return traffic_; }
-    CharlieColumns& columns() { return columns_; }
-    const CharlieColumns& columns() const { return columns_; }
+    ResidueExchange& columns() { return columns_; }
+    const ResidueExchange& columns() const { return columns_; }
 
 private:
     using Clock = Trace::Clock;
@@ -98,7 +98,7 @@ private:
     RunStatistics traffic_;
 
     masks::Keystream keys_;
-    CharlieColumns columns_;  // after the keys, which its stock's thread uses
+    ResidueExchange columns_;  // after the keys, which its stock's thread uses
 
     bool alive_ = false;  // READY has come from all, and nothing has ended the session since
     std::optional<Sent> outstanding_;  // the APPLY that waits for its REPLY
@@ -113,7 +113,7 @@ CharlieSession::State::State(const kernels::OffloadedWeights& weights, const Int
       shards_(davids.size()),
       trace_(options.trace),
       keys_(options.keys),
-      columns_(weights, check, keys_, options.lattice) {
+      columns_(weights, check, keys_, options.shared) {
     require(check.planes() == set.planes, "CharlieSession: the check is of another set");
     require(!davids.empty() && davids.front().first == 0,
             "CharlieSession: nobody has the first group");
@@ -340,7 +340,7 @@ void CharlieSession::wait_until_ready(std::size_t masks_per_group) {
 }
 
 std::size_t CharlieSession::max_columns_of(GroupId group) const {
-    const CharlieColumns& columns = std::as_const(*state_).columns();
+    const ResidueExchange& columns = std::as_const(*state_).columns();
     require(group < columns.shapes().size(), "CharlieSession::max_columns_of: unknown group");
     return columns_that_fit(columns.shapes()[group], columns.planes());
 }
@@ -350,7 +350,7 @@ bool CharlieSession::alive() const { return state_->alive(); }
 masks::StockLevel CharlieSession::stock() const { return state_->columns().stock(); }
 
 RunStatistics CharlieSession::statistics() const {
-    const CharlieColumns& columns = std::as_const(*state_).columns();
+    const ResidueExchange& columns = std::as_const(*state_).columns();
     RunStatistics statistics = state_->traffic();
     statistics.charlie_seconds = columns.clock().seconds();
     const masks::SupplyStatistics supplied = columns.supplied();

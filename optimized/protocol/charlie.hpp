@@ -17,7 +17,7 @@
 #include "optimized/masks/mask_supply.hpp"
 #include "optimized/protocol/frames.hpp"
 #include "optimized/protocol/integrity.hpp"
-#include "optimized/protocol/lattice_masks.hpp"
+#include "optimized/protocol/shared_secrets.hpp"
 #include "optimized/protocol/wrong_peers.hpp"
 #include "slip/run_statistics.hpp"
 #include "slip/trace.hpp"
@@ -28,9 +28,9 @@ namespace slip::protocol {
 struct SessionOptions {
     masks::StockOptions stock;
     masks::Keystream::Options keys;
-    /// The lattice masks of the loaded model, which outlive the session; none where all masks are
+    /// What sessions of the loaded model share, which outlives them; nothing where all masks are
     /// uniform.
-    LatticeMasks lattice;
+    SharedSecrets shared;
     /// INTEG-7, by the transport's name of the peer. Null for a David who is part of the caller and
     /// no peer.
     WrongPeers* wrong_peers = &WrongPeers::of_process();

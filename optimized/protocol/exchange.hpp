@@ -1,7 +1,7 @@
 // One message of Charlie's on its way. Every step is a type that only the step before it gives, so
 // that what SESS-1 and INTEG-5 forbid does not compile:
 //
-//   CharlieColumns::mask -> Sent -> decode_reply -> Replied -> check -> Checked -> unmask
+//   ResidueExchange::mask -> Sent -> decode_reply -> Replied -> check -> Checked -> unmask
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace slip::protocol {
 
-class CharlieColumns;
+class ResidueExchange;
 class IntegrityCheck;
 class Checked;
 
@@ -40,7 +40,7 @@ public:
     std::span<const std::byte> frame() const { return exchange_.apply.span(); }
 
 private:
-    friend class CharlieColumns;
+    friend class ResidueExchange;
     explicit Sent(Exchange&& exchange) : exchange_(std::move(exchange)) {}
     Exchange exchange_;
 };
@@ -56,18 +56,18 @@ public:
     std::span<const std::uint8_t> outputs() const { return exchange_.reply.span(); }
 
 private:
-    friend class CharlieColumns;
+    friend class ResidueExchange;
     friend class Checked;
     explicit Replied(Exchange&& exchange) : exchange_(std::move(exchange)) {}
     Exchange exchange_;
 };
 
 /// An APPLY whose REPLY passed INTEG-3 as a whole. Only IntegrityCheck makes one, and only
-/// CharlieColumns, which unmasks it, opens it.
+/// ResidueExchange, which unmasks it, opens it.
 class Checked {
 private:
     friend class IntegrityCheck;
-    friend class CharlieColumns;
+    friend class ResidueExchange;
     explicit Checked(Replied&& replied) : exchange_(std::move(replied.exchange_)) {}
     Exchange exchange_;
 };

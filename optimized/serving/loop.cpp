@@ -232,11 +232,11 @@ void Loop::keep(Generation& generation) {
 
 /// SERVE-1.
 void Loop::step() {
-    const std::vector<Part> parts = choose_step(
+    const std::vector<BatchPart> parts = choose_step(
         live_, *model_.graph, {options_.prompt_tokens_per_step, options_.guess_columns});
     std::vector<Participant> participants;
     participants.reserve(parts.size());
-    for (const Part& part : parts) {
+    for (const BatchPart& part : parts) {
         const std::size_t wanted = part.entry().logits_rows();
         participants.push_back({&part.generation->receipt, part.tokens, wanted});
     }
@@ -252,10 +252,10 @@ void Loop::step() {
 
 /// Returns false if the step failed. Then every sequence is as long as before (MODEL-3), and what
 /// follows from the failure is done.
-bool Loop::compute(const std::vector<Part>& parts, std::vector<float>& logits) {
+bool Loop::compute(const std::vector<BatchPart>& parts, std::vector<float>& logits) {
     std::vector<graph::BatchEntry> entries;
     entries.reserve(parts.size());
-    for (const Part& part : parts) entries.push_back(part.entry());
+    for (const BatchPart& part : parts) entries.push_back(part.entry());
     try {
         if (entries.size() == 1) {
             model_.graph->forward(costs_, workspace_, entries.front(), logits);
@@ -266,7 +266,7 @@ bool Loop::compute(const std::vector<Part>& parts, std::vector<float>& logits) {
     } catch (const IntegrityError& error) {
         lost_to_a_wrong_reply(parts, error);
     } catch (const ProtocolError& error) {
-        for (const Part& part : parts) ++part.generation->receipt.repeated_steps;
+        for (const BatchPart& part : parts) ++part.generation->receipt.repeated_steps;
         lost(error.what());
     } catch (const BadInput& error) {  // MASK-10, which names the file
         damaged(error);
@@ -283,26 +283,26 @@ bool Loop::compute(const std::vector<Part>& parts, std::vector<float>& logits) {
 }
 
 /// Others may go on, in another session.
-void Loop::fail(const std::vector<Part>& parts, const std::exception& error) {
+void Loop::fail(const std::vector<BatchPart>& parts, const std::exception& error) {
     Generations failed;
     failed.reserve(parts.size());
-    for (const Part& part : parts) failed.push_back(part.generation);
+    for (const BatchPart& part : parts) failed.push_back(part.generation);
     end(failed, Reason::failed, std::current_exception());
     lost(error.what());
 }
 
-void Loop::count(const std::vector<Part>& parts) {
+void Loop::count(const std::vector<BatchPart>& parts) {
     std::uint64_t of_prompts = 0;
-    for (const Part& part : parts) {
+    for (const BatchPart& part : parts) {
         if (part.of_prompt) of_prompts += part.tokens;
     }
     queue_.record([&](SchedulerStatistics& now) { now.prompt_tokens += of_prompts; });
 }
 
-void Loop::give_tokens(const std::vector<Part>& parts, const std::vector<float>& logits) {
+void Loop::give_tokens(const std::vector<BatchPart>& parts, const std::vector<float>& logits) {
     const std::size_t width = model_.graph->config().vocab_size;
     std::span<const float> rest = logits;
-    for (const Part& part : parts) {
+    for (const BatchPart& part : parts) {
         Generation& generation = *part.generation;
         if (part.guesses()) {
             give_guessed(generation, rest.first(part.tokens * width));
@@ -447,7 +447,7 @@ void Loop::lost(const std::string& what) {
 
 /// SERVE-3: only those with columns in the message end. The others go on if another David can be
 /// had, because nobody goes back to this one (INTEG-7).
-void Loop::lost_to_a_wrong_reply(const std::vector<Part>& parts, const std::exception& error) {
+void Loop::lost_to_a_wrong_reply(const std::vector<BatchPart>& parts, const std::exception& error) {
     Generations failed;
     for (std::size_t i = 0; i < parts.size(); ++i) {
         const auto& generation = parts[i].generation;

@@ -58,9 +58,9 @@ private:
 
     // Steps.
     void step();
-    bool compute(const std::vector<Part>& parts, std::vector<float>& logits);
-    void count(const std::vector<Part>& parts);
-    void give_tokens(const std::vector<Part>& parts, const std::vector<float>& logits);
+    bool compute(const std::vector<BatchPart>& parts, std::vector<float>& logits);
+    void count(const std::vector<BatchPart>& parts);
+    void give_tokens(const std::vector<BatchPart>& parts, const std::vector<float>& logits);
     void give_guessed(Generation& generation, std::span<const float> rows);
     void show_prompt(Generation& generation, std::size_t place, std::span<const float> logits);
     bool choose(Generation& generation, std::span<const float> logits, TokenId& id);
@@ -70,9 +70,9 @@ private:
     // Sessions.
     bool have_session();
     void lost(const std::string& what);
-    void lost_to_a_wrong_reply(const std::vector<Part>& parts, const std::exception& error);
+    void lost_to_a_wrong_reply(const std::vector<BatchPart>& parts, const std::exception& error);
     void damaged(const std::exception& error);
-    void fail(const std::vector<Part>& parts, const std::exception& error);
+    void fail(const std::vector<BatchPart>& parts, const std::exception& error);
     void try_to_open();
     void open_with_a_trusted_david();
     void give_up_if_too_late(const std::string& what);

@@ -25,12 +25,12 @@ void guess(Generation& generation, const base::ModelConfig& config, std::size_t 
 }
 
 void append_decoding(const Generations& live, const base::ModelConfig& config,
-                     std::size_t guess_columns, std::vector<Part>& parts) {
+                     std::size_t guess_columns, std::vector<BatchPart>& parts) {
     for (const auto& generation : live) {
         if (!generation->has_prompt_left()) parts.push_back({generation, 1, false});
     }
     std::size_t columns = guess_columns - std::min(guess_columns, parts.size());
-    for (Part& part : parts) {
+    for (BatchPart& part : parts) {
         guess(*part.generation, config, columns);
         if (!part.guesses()) continue;
         part.tokens = part.generation->guessed.size();
@@ -38,7 +38,7 @@ void append_decoding(const Generations& live, const base::ModelConfig& config,
     }
 }
 
-void append_prompts(const Generations& live, std::size_t room, std::vector<Part>& parts) {
+void append_prompts(const Generations& live, std::size_t room, std::vector<BatchPart>& parts) {
     for (const auto& generation : live) {
         if (room == 0) return;
         if (!generation->has_prompt_left()) continue;
@@ -51,7 +51,7 @@ void append_prompts(const Generations& live, std::size_t room, std::vector<Part>
 
 }  // namespace
 
-graph::BatchEntry Part::entry() const {
+graph::BatchEntry BatchPart::entry() const {
     if (guesses()) {
         return {*generation->cache, generation->guessed, graph::Logits::every_position};
     }
@@ -62,12 +62,12 @@ graph::BatchEntry Part::entry() const {
             shows_prompt() ? graph::Logits::every_position : otherwise, left};
 }
 
-std::vector<Part> choose_step(const Generations& live, const graph::Transformer& graph,
-                              const StepLimits& limits) {
-    std::vector<Part> parts;
+std::vector<BatchPart> choose_step(const Generations& live, const graph::Transformer& graph,
+                                   const StepLimits& limits) {
+    std::vector<BatchPart> parts;
     append_decoding(live, graph.config(), limits.guess_columns, parts);
     append_prompts(live, limits.prompt_tokens, parts);
-    for (const Part& part : parts) {
+    for (const BatchPart& part : parts) {
         if (graph.computes_keys_again(part.entry())) return {part};
     }
     return parts;

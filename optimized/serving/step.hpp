@@ -11,7 +11,7 @@
 namespace slip::serving {
 
 /// The next tokens of one generation.
-struct Part {
+struct BatchPart {
     std::shared_ptr<Generation> generation;
     std::size_t tokens;  // at least 1
     bool of_prompt;
@@ -35,7 +35,7 @@ struct StepLimits {
 /// order of `live`. A generation whose keys are to be computed again goes alone, because
 /// that takes further passes. Requires at least one generation in `live`, each with pending()
 /// tokens.
-std::vector<Part> choose_step(const std::vector<std::shared_ptr<Generation>>& live,
-                              const graph::Transformer& graph, const StepLimits& limits);
+std::vector<BatchPart> choose_step(const std::vector<std::shared_ptr<Generation>>& live,
+                                   const graph::Transformer& graph, const StepLimits& limits);
 
 }  // namespace slip::serving

@@ -54,9 +54,8 @@ ApiError error_of(const GenerationEnd& end, const char* grammar_field) {
         ApiError refusal(400, error.what());
         refusal.param = grammar_field;
         return refusal;
-        // NOLINTNEXTLINE(bugprone-empty-catch)
+        // NOLINTNEXTLINE(bugprone-empty-catch): a defect, whose text is not for clients
     } catch (const std::exception&) {
-        // A defect: its text may hold anything, and is not for clients.
     }
     return failure(500, "internal_error", "a defect of this server");
 }

@@ -254,7 +254,7 @@ public:
         secrets_.emplace(*set_of_case, keys, shapes_);
     }
 
-    protocol::LatticeMasks masks() { return {&*stock_, &*check_, &*secrets_}; }
+    protocol::SharedSecrets masks() { return {&*stock_, &*check_, &*secrets_}; }
     const std::vector<base::ProductShape>& shapes() const { return shapes_; }
 
 private:

@@ -175,7 +175,7 @@ public:
           stock_(*set_of_case, public_seed_of(in["public_seed"]), groups_of(W_D), on_demand(key_)),
           check_({seed_, {}, {companions_.begin(), companions_.end()}}, tallest(W_D)) {}
 
-    protocol::LatticeMasks masks() { return {&stock_, &check_}; }
+    protocol::SharedSecrets masks() { return {&stock_, &check_}; }
 
 private:
     static std::size_t tallest(std::span<const Table<std::int8_t>> W_D) {

@@ -154,9 +154,9 @@ struct CharliesGroups {
     protocol::IntegrityCheck check() const {
         return {{seed, {companions.begin(), companions.end()}, {}}, shapes(), planes()};
     }
-    protocol::LatticeMasks masks() const {
+    protocol::SharedSecrets masks() const {
         if (hidden) return hidden->masks();
-        return lattice ? lattice->masks() : protocol::LatticeMasks{};
+        return lattice ? lattice->masks() : protocol::SharedSecrets{};
     }
     /// Outputs of a group.
     std::size_t rows(base::GroupId group) const {
@@ -281,7 +281,7 @@ inline Json run_charlie(const Json& in, const CharliesGroups& groups,
         options.stock.depth = 0;  // masks are drawn when they are used, in the order of the case
         options.keys.given_keys = key;
         options.wrong_peers = nullptr;  // a wrong reply in one case must not refuse the next
-        options.lattice = groups.masks();
+        options.shared = groups.masks();
         const protocol::IntegrityCheck check = groups.check();
         protocol::CharlieSession charlie(groups.weights.views, check, *set_of_case,
                                          array_of<std::uint8_t, 32>(in["digest"]), script, options);

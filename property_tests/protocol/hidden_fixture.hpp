@@ -148,7 +148,7 @@ private:
                                             masks::LatticeStock& stock) {
         protocol::SessionOptions options;
         options.wrong_peers = nullptr;
-        options.lattice = {&stock, &*deployment.products, &*deployment.secrets};
+        options.shared = {&stock, &*deployment.products, &*deployment.secrets};
         return options;
     }
     const kernels::OffloadedWeights no_weights_;  // no mask is uniform

@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "optimized/protocol/charlie_columns.hpp"
 #include "optimized/protocol/integrity.hpp"
+#include "optimized/protocol/residue_exchange.hpp"
 #include "optimized/secrets/check_secret.hpp"
 #include "property_tests/protocol/session_fixture.hpp"
 #include "property_tests/protocol/tampering.hpp"
@@ -418,7 +418,7 @@ struct Columnwise {
 
     const Model& model;
     Keystream keys;
-    CharlieColumns charlie{model.weights(), *model.check, keys};
+    ResidueExchange charlie{model.weights(), *model.check, keys};
     Products products = Products(2 * model.weights()[0].rows());
 };
 
@@ -477,7 +477,7 @@ TEST(Checked, INTEG_3_a_check_of_another_model_or_set_opens_no_session) {
         two({{3, 2}, {3, 2}}, Fill::random, 1);
     Keystream keys;
     for (const Model* other : {&wider, &two}) {
-        EXPECT_THROW(CharlieColumns(model.weights(), *other->check, keys), InternalError);
+        EXPECT_THROW(ResidueExchange(model.weights(), *other->check, keys), InternalError);
     }
     DavidSession david(model.david);
     InProcessTransport transport(david);

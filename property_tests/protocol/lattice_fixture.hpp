@@ -77,7 +77,7 @@ inline LatticeOptions on_demand() {
 
 inline protocol::SessionOptions options_for(const LatticeModel& model, LatticeStock& stock) {
     protocol::SessionOptions options = small_stock();
-    options.lattice = {&stock, &*model.products};
+    options.shared = {&stock, &*model.products};
     return options;
 }
 

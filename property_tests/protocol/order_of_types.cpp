@@ -9,7 +9,7 @@
 
 #include "optimized/kernels/registry.hpp"
 #include "optimized/protocol/charlie.hpp"
-#include "optimized/protocol/charlie_columns.hpp"
+#include "optimized/protocol/residue_exchange.hpp"
 
 namespace slip {
 
@@ -20,7 +20,7 @@ using base::MatrixView;
 
 /// A message and what came back for it, at every step of SESS-1.
 struct Steps {
-    CharlieColumns& charlie;
+    ResidueExchange& charlie;
     Sent sent;
     Replied answered;
     Checked checked;

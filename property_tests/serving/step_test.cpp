@@ -15,9 +15,9 @@
 namespace slip::testing {
 namespace {
 
+using serving::BatchPart;
 using serving::choose_step;
 using serving::Generation;
-using serving::Part;
 using Generations = std::vector<std::shared_ptr<Generation>>;
 
 const graph::Transformer& model() {
@@ -42,8 +42,8 @@ std::shared_ptr<Generation> with_prompt(Scheduler::Id id, std::size_t tokens,
 
 /// What a step does: computes its tokens, and gives one where logits were wanted. No guess is
 /// right.
-void compute(const std::vector<Part>& parts) {
-    for (const Part& part : parts) {
+void compute(const std::vector<BatchPart>& parts) {
+    for (const BatchPart& part : parts) {
         Generation& generation = *part.generation;
         generation.cache->extend(part.guesses() ? 1 : part.tokens);
         if (!generation.pending().empty()) continue;
@@ -73,7 +73,7 @@ RC_GTEST_PROP(Step, SERVE_1_everybody_gets_on_and_prompts_keep_their_limit, ()) 
         std::size_t of_prompts = 0;
         std::size_t columns = 0;
         std::set<Scheduler::Id> ids;
-        for (const Part& part : parts) {
+        for (const BatchPart& part : parts) {
             RC_ASSERT(part.of_prompt == part.generation->has_prompt_left());
             RC_ASSERT(part.tokens >= 1U);
             RC_ASSERT(!part.of_prompt || part.tokens <= part.generation->pending().size());
@@ -92,7 +92,7 @@ RC_GTEST_PROP(Step, SERVE_1_everybody_gets_on_and_prompts_keep_their_limit, ()) 
             RC_ASSERT(columns + guesses > std::min(guess_columns, decoding * (1 + guesses)));
         }
         const auto of_decoding = static_cast<std::size_t>(std::count_if(
-            parts.begin(), parts.end(), [](const Part& part) { return !part.of_prompt; }));
+            parts.begin(), parts.end(), [](const BatchPart& part) { return !part.of_prompt; }));
         RC_ASSERT(of_decoding == decoding);
         prompts_left -= of_prompts;
         compute(parts);

@@ -1,4 +1,4 @@
-#include "optimized/protocol/charlie_columns.hpp"
+#include "optimized/protocol/residue_exchange.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -23,12 +23,12 @@ std::uint64_t unique_number() {
 
 }  // namespace
 
-CharlieColumns::CharlieColumns(const kernels::OffloadedWeights& weights,
-                               const IntegrityCheck& check, masks::Keystream& keys,
-                               const LatticeMasks& lattice)
-    : weights_(weights), check_(check), keys_(keys), lattice_(lattice), session_(unique_number()) {
-    if (lattice.secrets != nullptr) workspace_.emplace(lattice.secrets->workspace());
-    require((lattice.stock == nullptr) == (lattice.check == nullptr),
+ResidueExchange::ResidueExchange(const kernels::OffloadedWeights& weights,
+                                 const IntegrityCheck& check, masks::Keystream& keys,
+                                 const SharedSecrets& shared)
+    : weights_(weights), check_(check), keys_(keys), shared_(shared), session_(unique_number()) {
+    if (shared.secrets != nullptr) workspace_.emplace(shared.secrets->workspace());
+    require((shared.stock == nullptr) == (shared.check == nullptr),
             "CharlieSession: lattice masks need the check of products");
     const bool has_weights = !weights.empty();
     require(!has_weights || weights.size() == shapes().size(),
@@ -44,7 +44,7 @@ CharlieColumns::CharlieColumns(const kernels::OffloadedWeights& weights,
     }
 }
 
-void CharlieColumns::open_stock(const masks::StockOptions& options) {
+void ResidueExchange::open_stock(const masks::StockOptions& options) {
     const auto is_uniform = [&](base::GroupId group) { return !has_lattice_masks(group); };
     std::unique_ptr<masks::CancellationStock> uniform;
     bool any_uniform = false;
@@ -53,18 +53,18 @@ void CharlieColumns::open_stock(const masks::StockOptions& options) {
         uniform = std::make_unique<masks::CancellationStock>(weights_, planes(), keys_, options,
                                                              is_uniform);
     }
-    if (lattice_.stock == nullptr) {
+    if (shared_.stock == nullptr) {
         supply_ = std::move(uniform);
     } else {
-        supply_ = std::make_unique<masks::LatticeSupply>(*lattice_.stock, std::move(uniform));
+        supply_ = std::make_unique<masks::LatticeSupply>(*shared_.stock, std::move(uniform));
     }
 }
 
 /// MASK-1 and MASK-5: x~ = q + r for every column. For uniform masks it is uniform whatever q is,
 /// because r -> x~ is a bijection (MASK-2). A mask r is spent here and wiped as soon as its column
 /// is formed (MASK-6); its cancellation goes with the message until the reply is unmasked.
-Sent CharlieColumns::mask(base::GroupId group, const wire::ColumnsHeader& header,
-                          base::MatrixView<const std::int16_t> activations) {
+Sent ResidueExchange::mask(base::GroupId group, const wire::ColumnsHeader& header,
+                           base::MatrixView<const std::int16_t> activations) {
     const std::size_t n = activations.cols();
     {
         const base::WorkClock::Pause taking(clock_);
@@ -86,14 +86,14 @@ Sent CharlieColumns::mask(base::GroupId group, const wire::ColumnsHeader& header
         spent.mask.clear();  // MASK-6
         if (has_lattice_masks(group)) {
             exchange.expected.push_back(
-                lattice_.check->expected(group, activations.row(c)));  // MASK-10
+                shared_.check->expected(group, activations.row(c)));  // MASK-10
         }
     }
     masks_.clear();
     return Sent(std::move(exchange));
 }
 
-Replied CharlieColumns::decode_reply(Sent&& sent, std::span<const std::byte> payload) const {
+Replied ResidueExchange::decode_reply(Sent&& sent, std::span<const std::byte> payload) const {
     const wire::ColumnsHeader header = sent.header();
     if (wire::decode_columns_header(wire::FrameType::reply, payload) != header) {
         throw ProtocolError("REPLY: sequence, group or columns are not those of the APPLY");
@@ -105,21 +105,21 @@ Replied CharlieColumns::decode_reply(Sent&& sent, std::span<const std::byte> pay
     return Replied(std::move(exchange));
 }
 
-std::optional<Checked> CharlieColumns::check(Replied&& replied) {
-    require(!over_, "CharlieColumns: the session is over");
+std::optional<Checked> ResidueExchange::check(Replied&& replied) {
+    require(!over_, "ResidueExchange: the session is over");
     auto checked = check_.check(std::move(replied));
     if (!checked) wipe_secrets();  // INTEG-6
     return checked;
 }
 
-void CharlieColumns::unmask(Checked&& reply, base::MatrixView<std::int64_t> products) {
-    require(!over_, "CharlieColumns: the session is over");
+void ResidueExchange::unmask(Checked&& reply, base::MatrixView<std::int64_t> products) {
+    require(!over_, "ResidueExchange: the session is over");
     Exchange exchange = std::move(reply.exchange_);
     const auto columns = exchange.reply.span();
     const base::GroupId group = exchange.group;
-    require(exchange.session == session_, "CharlieColumns: a reply to another session");
+    require(exchange.session == session_, "ResidueExchange: a reply to another session");
     require(products.rows() == exchange.masks.size() && products.cols() == outputs(group),
-            "CharlieColumns: the shape of the products");
+            "ResidueExchange: the shape of the products");
     const std::size_t bytes = columns.size() / products.rows();
     for (std::size_t c = 0; c < products.rows(); ++c) {
         auto& spent = exchange.masks[c];
@@ -135,38 +135,38 @@ void CharlieColumns::unmask(Checked&& reply, base::MatrixView<std::int64_t> prod
     spare_ = std::move(exchange);
 }
 
-std::size_t CharlieColumns::outputs(base::GroupId group) const {
-    return has_lattice_masks(group) ? lattice_.stock->shape(group).outputs()
+std::size_t ResidueExchange::outputs(base::GroupId group) const {
+    return has_lattice_masks(group) ? shared_.stock->shape(group).outputs()
                                     : shapes()[group].outputs();
 }
 
 /// MASK-4, MASK-8; HIDE-4 and HIDE-5 for a hidden matrix.
-void CharlieColumns::unmask_column(base::GroupId group, std::span<const std::uint8_t> reply,
-                                   std::span<const std::uint8_t> cancellation,
-                                   std::span<std::int64_t> product) {
-    if (lattice_.secrets != nullptr) {
-        return lattice_.secrets->products(group, reply, cancellation, *workspace_, product);
+void ResidueExchange::unmask_column(base::GroupId group, std::span<const std::uint8_t> reply,
+                                    std::span<const std::uint8_t> cancellation,
+                                    std::span<std::int64_t> product) {
+    if (shared_.secrets != nullptr) {
+        return shared_.secrets->products(group, reply, cancellation, *workspace_, product);
     }
     kernels::active().unmask(reply.data(), cancellation.data(), product.size(), planes(),
                              product.data());
     if (has_lattice_masks(group)) {
-        masks::reduce_modulo_tau(product, lattice_.stock->set().lattice->tau_bits);
+        masks::reduce_modulo_tau(product, shared_.stock->set().lattice->tau_bits);
     }
 }
 
 /// MASK-10. David's reply was right, so what is wrong is H, which has digests, or T, a transform or
 /// memory.
-void CharlieColumns::require_sound_product(base::GroupId group, std::uint64_t expected,
-                                           std::span<const std::int64_t> product) {
-    if (lattice_.check->holds(expected, product)) return;
+void ResidueExchange::require_sound_product(base::GroupId group, std::uint64_t expected,
+                                            std::span<const std::int64_t> product) {
+    if (shared_.check->holds(expected, product)) return;
     wipe_secrets();
-    lattice_.stock->require_hint(group);
+    shared_.stock->require_hint(group);
     throw InternalError(
         "a product does not pass Charlie's own check: his artifact or his memory is damaged "
         "(David's reply was right)");
 }
 
-void CharlieColumns::wipe_secrets() noexcept {
+void ResidueExchange::wipe_secrets() noexcept {
     over_ = true;
     masks_.clear();
     if (supply_) supply_->destroy();

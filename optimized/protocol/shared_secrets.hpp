@@ -12,7 +12,7 @@ class WeightSecrets;
 namespace slip::protocol {
 
 /// Of a loaded model, in which some group has lattice masks; all null where none has.
-struct LatticeMasks {
+struct SharedSecrets {
     masks::LatticeStock* stock = nullptr;
     const secrets::ProductCheck* check = nullptr;
     /// The secrets of the hidden split; null in other sets.

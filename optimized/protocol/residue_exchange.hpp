@@ -15,7 +15,7 @@
 #include "optimized/masks/mask_supply.hpp"
 #include "optimized/protocol/exchange.hpp"
 #include "optimized/protocol/integrity.hpp"
-#include "optimized/protocol/lattice_masks.hpp"
+#include "optimized/protocol/shared_secrets.hpp"
 #include "optimized/secrets/product_check.hpp"
 #include "optimized/secrets/weight_secrets.hpp"
 
@@ -23,11 +23,11 @@ namespace slip::protocol {
 
 /// A session's masks, and the check that it shares with others. Everything of the session that has
 /// to stay secret is here, in the Sent message and in the Keystream.
-class CharlieColumns {
+class ResidueExchange {
 public:
-    /// The references outlive the object, as do the members of `lattice`.
-    CharlieColumns(const kernels::OffloadedWeights& weights, const IntegrityCheck& check,
-                   masks::Keystream& keys, const LatticeMasks& lattice = {});
+    /// The references outlive the object, as do the members of `shared`.
+    ResidueExchange(const kernels::OffloadedWeights& weights, const IntegrityCheck& check,
+                    masks::Keystream& keys, const SharedSecrets& shared = {});
 
     /// Begins to make masks. From now on the stock's thread uses the keys as well.
     void open_stock(const masks::StockOptions& options);
@@ -69,7 +69,7 @@ public:
 
 private:
     bool has_lattice_masks(base::GroupId group) const {
-        return lattice_.stock != nullptr && lattice_.stock->serves(group);
+        return shared_.stock != nullptr && shared_.stock->serves(group);
     }
     void unmask_column(base::GroupId group, std::span<const std::uint8_t> reply,
                        std::span<const std::uint8_t> cancellation, std::span<std::int64_t> product);
@@ -79,7 +79,7 @@ private:
     const kernels::OffloadedWeights& weights_;
     const IntegrityCheck& check_;
     masks::Keystream& keys_;
-    const LatticeMasks lattice_;
+    const SharedSecrets shared_;
     const std::uint64_t session_;  // of those of this process
     bool over_ = false;
     std::unique_ptr<masks::MaskSupply> supply_;
