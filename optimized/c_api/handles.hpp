@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <shared_mutex>
+#include <string>
 #include <utility>
 
 #include "optimized/c_api/guarded.hpp"

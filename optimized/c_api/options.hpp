@@ -13,6 +13,7 @@
 #include "optimized/c_api/guarded.hpp"
 #include "slip/charlie.hpp"
 #include "slip/david.hpp"
+#include "slip/error.hpp"
 #include "slip/language_model.hpp"
 #include "slip/scheduler.hpp"
 #include "slip/transport.hpp"

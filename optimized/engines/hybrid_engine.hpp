@@ -13,6 +13,8 @@
 #include "optimized/engines/low_rank_factors.hpp"
 #include "optimized/engines/quantised_columns.hpp"
 #include "optimized/protocol/charlie.hpp"
+#include "slip/run_statistics.hpp"
+#include "slip/transport.hpp"
 
 namespace slip::engines {
 

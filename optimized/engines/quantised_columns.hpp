@@ -8,6 +8,7 @@
 #include "optimized/base/matrix_view.hpp"
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/kernels/registry.hpp"
+#include "slip/error.hpp"
 
 namespace slip::engines {
 

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "optimized/artifact/artifact.hpp"
+#include "optimized/base/error.hpp"
 #include "optimized/base/matrix_view.hpp"
 
 namespace slip::engines {

@@ -3,6 +3,11 @@
 
 #include <filesystem>
 #include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "optimized/import/tokenizer.hpp"
 

@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
+#include "optimized/base/error.hpp"
 #include "optimized/masks/cancellation.hpp"
 #include "optimized/masks/contracts.hpp"
 #include "optimized/masks/lattice_stock.hpp"

@@ -7,8 +7,10 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <span>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "optimized/net/deadline.hpp"
 #include "slip/transport.hpp"

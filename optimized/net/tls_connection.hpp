@@ -14,6 +14,7 @@
 #include <boost/asio/ssl/context.hpp>
 #include <chrono>
 #include <cstddef>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <span>
