@@ -371,7 +371,8 @@ class Faults(CheckCase):
     def test_every_file_of_faults_counts(self):
         self.write("property_tests/system/disk_faults_test.py",
                    "class B(SystemTest):\n    def test_z(self):\n        pass\n")
-        self.assert_red(faults, "no table of faults names disk_faults_test.B.test_z")
+        self.assert_red(faults, "no table of faults names disk_faults_test.B.test_z: expected a row under "
+                                "'Faults' of spec/threat-model.md or spec/serving.md")
 
     def test_a_table_that_is_gone(self):
         for chapter in ("spec/threat-model.md", "spec/serving.md"):

@@ -54,5 +54,6 @@ def check(root):
         named |= tests
     for name in sorted(existing - named):
         if name.split(".")[0].endswith("faults_test"):
-            problems.append(f"no table of faults names {name}")
+            problems.append(f"no table of faults names {name}: expected a row under 'Faults' of "
+                            f"{' or '.join(CHAPTERS)}")
     return problems
