@@ -8,6 +8,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
+#include <sstream>
 
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/base/files.hpp"
@@ -40,18 +41,62 @@ struct Outcome {
     }
 };
 
+/// The file of an option, if it was given: it replaces an older one once the run has succeeded, and
+/// not before. What a model answers, and how fast, is its owner's (THREAT-2).
+std::unique_ptr<StagedFile> open_output(const Options& options, const char* name) {
+    const std::string file = options.file_or_none(name);
+    if (file.empty()) return nullptr;
+    return std::make_unique<StagedFile>(file, StagedFile::Existing::replace);
+}
+
+void write_whole(StagedFile& file, const std::string& contents) {
+    file.append(std::as_bytes(std::span(contents)));
+    file.commit();
+}
+
+/// Where the answer goes: standard output, or the file of --output, which is written at the end.
+class Destination {
+public:
+    explicit Destination(const Options& options) : file_(open_output(options, "output")) {}
+
+    bool is_file() const { return file_ != nullptr; }
+    std::ostream& stream() { return file_ ? static_cast<std::ostream&>(kept_) : std::cout; }
+    /// The answer is complete.
+    void finish() {
+        if (file_) write_whole(*file_, kept_.str());
+    }
+
+private:
+    std::unique_ptr<StagedFile> file_;
+    std::ostringstream kept_;  // what the file will hold
+};
+
+/// Every file that the options ask for, opened before anything is computed: one that cannot be
+/// written is refused at once.
+struct Outputs {
+    explicit Outputs(const Options& options)
+        : answer(options),
+          logits(open_output(options, "logits")),
+          trace(open_output(options, "trace")) {}
+
+    Destination answer;
+    std::unique_ptr<StagedFile> logits;  // null if not asked for, like the next
+    std::unique_ptr<StagedFile> trace;
+};
+
 /// Prints the new text as it comes, or the new ids if the model has no tokenizer.
 class Printer {
 public:
-    Printer(const LanguageModel& model, const std::vector<TokenId>& prompt,
-            const std::vector<std::string>& stops) {
+    Printer(std::ostream& out, const LanguageModel& model, const std::vector<TokenId>& prompt,
+            const std::vector<std::string>& stops)
+        : out_(out) {
         if (model.has_tokenizer()) text_.emplace(model, prompt, stops);
     }
     Printer(const Printer&) = delete;
     Printer& operator=(const Printer&) = delete;
     /// An answer that broke off ends its line, so that the error has one of its own.
     ~Printer() {
-        if (open_line_) std::cout << std::endl;
+        if (open_line_) out_ << std::endl;
     }
 
     /// Returns whether to go on.
@@ -61,27 +106,21 @@ public:
     }
     void finish() {
         if (text_) print(text_->finish());
-        std::cout << std::endl;
+        out_ << std::endl;
         open_line_ = false;
     }
 
 private:
     void print(const std::string& text) {
         if (text.empty()) return;
-        std::cout << text << std::flush;
+        out_ << text << std::flush;
         open_line_ = true;
     }
 
+    std::ostream& out_;
     std::optional<TextStream> text_;  // none if the model has no tokenizer
     bool open_line_ = false;
 };
-
-/// The file of an option, if it was given: it replaces an older one once the run has succeeded, and
-/// not before. What a model answers, and how fast, is its owner's (THREAT-2).
-std::unique_ptr<StagedFile> open_output(const Options& options, const char* name) {
-    if (!options.has(name)) return nullptr;
-    return std::make_unique<StagedFile>(options.required(name), StagedFile::Existing::replace);
-}
 
 constexpr const char* prompt_flags[] = {"prompt", "prompt-file", "ids"};
 
@@ -163,7 +202,7 @@ nlohmann::ordered_json describe_choice(TokenId id, std::span<const float> logits
 }
 
 Outcome run(LanguageModel& model, const std::vector<TokenId>& prompt,
-            const SamplingOptions& sampling, std::unique_ptr<StagedFile> logits_file,
+            const SamplingOptions& sampling, StagedFile* logits_file,
             const LanguageModel::OnToken& show) {
     const auto start = std::chrono::steady_clock::now();
     Outcome outcome;
@@ -177,7 +216,7 @@ Outcome run(LanguageModel& model, const std::vector<TokenId>& prompt,
     return outcome;
 }
 
-void print_json(const LanguageModel& model, const std::string& engine,
+void print_json(std::ostream& out, const LanguageModel& model, const std::string& engine,
                 const std::vector<TokenId>& prompt, const Outcome& outcome, const std::string& text,
                 const nlohmann::ordered_json& choices) {
     const RunStatistics run = model.statistics();
@@ -204,7 +243,7 @@ void print_json(const LanguageModel& model, const std::string& engine,
               {"mask_wait_seconds", run.mask_wait_seconds},
               {"kernels", kernels::active().name}};
     if (!choices.is_null()) json["choices"] = choices;
-    std::cout << json.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
+    out << json.dump(-1, ' ', false, Json::error_handler_t::replace) << std::endl;
 }
 
 void print_summary(const LanguageModel& model, const std::string& engine, const Outcome& outcome) {
@@ -239,6 +278,9 @@ void declare(Options& options) {
                      "end before this text; may be given several times; the ids include what it "
                      "was found in");
     options.group("Output");
+    options.add("output", "FILE",
+                "write the text, or what --json prints, to this file instead of standard output: "
+                "whole, at the end, and for its owner alone; an older one is replaced");
     options.add(
         "log-probabilities", "N",
         "with --json: of each new token, and of the N likeliest in its place; who sees them "
@@ -256,7 +298,7 @@ void declare(Options& options) {
 }
 
 void generate_json(const Options& options, LanguageModel& model, const std::vector<TokenId>& prompt,
-                   const SamplingOptions& sampling) {
+                   const SamplingOptions& sampling, Outputs& outputs) {
     Progress progress("slip generate: tokens");
     std::optional<TextStream> stream;
     if (model.has_tokenizer()) stream.emplace(model, prompt, stops_of(options, model));
@@ -264,7 +306,7 @@ void generate_json(const Options& options, LanguageModel& model, const std::vect
     nlohmann::ordered_json choices;
     std::string text;
     std::size_t count = 0;
-    const Outcome outcome = run(model, prompt, sampling, open_output(options, "logits"),
+    const Outcome outcome = run(model, prompt, sampling, outputs.logits.get(),
                                 [&](TokenId id, std::span<const float> logits) {
                                     progress.update(++count, sampling.max_tokens);
                                     if (options.has("log-probabilities")) {
@@ -274,7 +316,24 @@ void generate_json(const Options& options, LanguageModel& model, const std::vect
                                     return !stream || !stream->stopped();
                                 });
     if (stream) text += stream->finish();
-    print_json(model, engine_of(options), prompt, outcome, text, choices);
+    print_json(outputs.answer.stream(), model, engine_of(options), prompt, outcome, text, choices);
+}
+
+void generate_text(const Options& options, LanguageModel& model, const std::vector<TokenId>& prompt,
+                   const SamplingOptions& sampling, Outputs& outputs) {
+    options.forbid("log-probabilities", "without --json");
+    std::optional<Progress> progress;  // where the text itself does not show it
+    if (outputs.answer.is_file()) progress.emplace("slip generate: tokens");
+    Printer printer(outputs.answer.stream(), model, prompt, stops_of(options, model));
+    std::size_t count = 0;
+    const Outcome outcome =
+        run(model, prompt, sampling, outputs.logits.get(), [&](TokenId id, std::span<const float>) {
+            if (progress) progress->update(++count, sampling.max_tokens);
+            return printer.push(id);
+        });
+    printer.finish();
+    progress.reset();
+    print_summary(model, engine_of(options), outcome);
 }
 
 /// Of --ready, how many uniform masks have to be kept for it, at least as many as without it: none
@@ -311,29 +370,20 @@ int generate(const Arguments& arguments) {
         }
     }
 
-    const auto trace_file = open_output(options, "trace");
-    const auto trace = trace_file ? std::make_shared<Trace>() : nullptr;
+    Outputs outputs(options);
+    const auto trace = outputs.trace ? std::make_shared<Trace>() : nullptr;
     auto model = open_model<LanguageModel>(options, masks_to_keep(options, ready), nullptr, trace);
     const std::vector<TokenId> prompt = prompt_of(options, model);
     fit_into_context(options, model, prompt.size(), sampling);
     if (ready > 0) model.wait_for_masks(ready);
 
     if (options.has("json")) {
-        generate_json(options, model, prompt, sampling);
+        generate_json(options, model, prompt, sampling, outputs);
     } else {
-        options.forbid("log-probabilities", "without --json");
-        Printer printer(model, prompt, stops_of(options, model));
-        const Outcome outcome =
-            run(model, prompt, sampling, open_output(options, "logits"),
-                [&](TokenId id, std::span<const float>) { return printer.push(id); });
-        printer.finish();
-        print_summary(model, engine, outcome);
+        generate_text(options, model, prompt, sampling, outputs);
     }
-    if (trace_file) {
-        const std::string json = trace->json();
-        trace_file->append(std::as_bytes(std::span(json)));
-        trace_file->commit();
-    }
+    if (trace) write_whole(*outputs.trace, trace->json());
+    outputs.answer.finish();
     return 0;
 }
 

@@ -1,6 +1,7 @@
 """The command line itself: help, version, exit statuses, and messages that name what is wrong."""
 # test: once
 
+import itertools
 import json
 import re
 import subprocess
@@ -381,6 +382,28 @@ class SmallModel(SystemTest):
             self.slip("generate", *self.float, *tail, self.folder / "again")
         self.assertEqual((self.folder / "again").stat().st_mode & 0o777, 0o600)
         self.refused("generate", *self.float, *tail, self.folder, says=[str(self.folder)])
+
+    def test_THREAT_2_the_answer_in_a_file(self):
+        """Byte for byte what standard output would have had, for its owner alone, and nowhere else."""
+        file = self.folder / "answer"
+        file.write_text("older")
+        file.chmod(0o644)
+        command = ["generate", *self.float, "--ids", "1", "--max-tokens", "3"]
+        for form in [[], ["--json"]]:
+            printed = self.slip(*command, *form).stdout
+            self.assertEqual(self.slip(*command, *form, "--output", file).stdout, "")
+            written = file.read_text()
+            if form:
+                printed, written = json.loads(printed)["ids"], json.loads(written)["ids"]
+            self.assertEqual(written, printed)
+            self.assertEqual(file.stat().st_mode & 0o777, 0o600)
+
+    def test_files_that_cannot_be_written_are_refused_before_the_model_is_read(self):
+        for name, (file, says) in itertools.product(
+                ["output", "logits", "trace"],
+                [(self.folder, str(self.folder)), (self.folder / "none/file", "none/file"), ("", "--")]):
+            self.refused("generate", "--artifact", self.folder / "no-model", "--ids", "1", f"--{name}", file,
+                         says=[says])
 
     def test_inspect(self):
         report = json.loads(self.slip("inspect", "--artifact", self.artifact, "--json").stdout)

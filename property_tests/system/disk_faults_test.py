@@ -52,7 +52,7 @@ class DiskFails(SystemTest):
         self.assertEqual(self.limited(sizes[-1], *command).returncode, 0)
         shutil.rmtree(out)
 
-    def test_keys_and_logits_leave_nothing(self):
+    def test_keys_answers_and_logits_leave_nothing(self):
         with tempfile.TemporaryDirectory(dir=self.folder) as folder:
             result = self.limited(100, "keys", "--out", f"{folder}/tls")
             self.assertEqual(result.returncode, 2, result.stderr)
@@ -60,7 +60,23 @@ class DiskFails(SystemTest):
                                   "--ids", "1", "--max-tokens", "5", "--logits", f"{folder}/logits")
             self.assertEqual(result.returncode, 2, result.stderr)
             self.assertIn("logits: cannot be written", result.stderr)
+            result = self.limited(5, "generate", "--model", self.model, "--engine", "float", "--ids", "1",
+                                  "--max-tokens", "5", "--output", f"{folder}/answer")
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertIn("answer: cannot be written", result.stderr)
             self.assertEqual(os.listdir(folder), [])
+
+    def test_a_run_that_fails_leaves_the_older_answer(self):
+        answer = self.folder / "older.answer"
+        answer.write_text("of an earlier run")
+        self.addCleanup(answer.unlink)
+        command = ["generate", "--model", self.model, "--engine", "float", "--ids", "1", "--output", answer,
+                   "--max-tokens"]
+        self.assertEqual(self.limited(5, *command, 5).returncode, 2)
+        for form in [[], ["--json"]]:
+            self.refused(*command, 33, *form, says=["max_position_embeddings"])
+        self.assertEqual(answer.read_text(), "of an earlier run")
+        self.assertEqual(sorted(os.listdir(self.folder)), ["model", "older.answer"])
 
     def test_logits_of_a_run_that_fails_leave_the_older_file(self):
         logits = self.folder / "older.logits"
@@ -96,7 +112,7 @@ class DiskFails(SystemTest):
         self.assertEqual([name for name in os.listdir(self.folder) if "record.jsonl" in name], [])
 
     def test_what_is_killed_leaves_nothing(self):
-        """Neither David's recording nor Charlie's logits, when they stop in the middle."""
+        """Neither David's recording nor Charlie's answer and logits, when they stop in the middle."""
         out, tls = self.folder / "killed-out", self.folder / "killed-tls"
         paper = ["--set", "paper"]  # that of fake_peers
         for name, command in [(out, ["split", "--model", self.model, "--rank", "3", *paper]),
@@ -117,7 +133,8 @@ class DiskFails(SystemTest):
                 with FakeDavid(tls / "david", never_answers) as fake:
                     command = ["generate", "--artifact", out, "--engine", "hybrid", "--david",
                                fake.endpoint, "--tls", tls / "charlie", "--ids", "1", "--max-tokens",
-                               "2", "--logits", f"{folder}/logits"]
+                               "2", "--logits", f"{folder}/logits", "--output",
+                               f"{folder}/answer"]
                     charlie = subprocess.Popen([str(BUILD / "slip"), *map(str, command)])
                     self.assertTrue(reached.wait(LIMIT_S))
                     charlie.send_signal(number)
