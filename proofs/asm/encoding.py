@@ -9,13 +9,49 @@ from machine import Refused
 from run import WORK
 from spec import SPACE, value
 
-# Bits of binary32: infinity, 1, -1, 2^-100; of binary64: 1, 1/2 and 1.5 * 2^52.
+# Bits of binary32: infinity, 1, -1, 2^-100; of binary64: 1, 1/2 and 1.5 * 2^52; the upper 32 bits of 2^52 and
+# of 2^84, and 2^84 + 2^63 + 2^52.
 INFINITY, ONE, MINUS_ONE, SMALLEST = 0x7f800000, 0x3f800000, 0xbf800000, 27 << 23
 WIDE_ONE, WIDE_HALF, SHIFT = 1023 << 52, 1022 << 52, 0x4338000000000000
+LOW, HIGH, OFFSET = 0x43300000, 0x45300000, 0x4530000080100000
 
 
-def dequantise(image, run, backend):
-    """ENC-2, of any m: every operation of the clause, from left to right."""
+def by_instruction(y):
+    """The integer of 64 bits as the nearest binary64."""
+    return floats.FROM_INTEGER[64, 64](y)
+
+
+def by_halves(y):
+    """The same: its upper half is a multiple of 2^32 in a binary64, and its lower half is added
+    (`lemma_of_halves`)."""
+    high = t.bxor(t.shr(y, 32, 64), HIGH << 32 | 1 << 31, 64)
+    low = t.concat([(LOW, 32), (t.extract(y, 0, 32), 32)])
+    return floats.ADD[64](floats.SUBTRACT[64](high, OFFSET), low)
+
+
+def lemma_of_halves(offset=OFFSET):
+    """What is wrong with this: what `by_halves` adds is 2^32 h - 2^52 and 2^52 + l, exactly, of y = 2^32 h +
+    l, so that the sum is y, rounded once; None if it holds. A number is an integer exactly just if that
+    integer, rounded down and rounded up, is the number."""
+    sort, upper, lower = z3.Float64(), z3.BitVec("h", 32), z3.BitVec("l", 32)
+    high = z3.fpBVToFP(z3.Concat(value(HIGH, 32), upper ^ value(1 << 31, 32)), sort)
+    difference = z3.fpSub(z3.RNE(), high, z3.fpBVToFP(value(offset, 64), sort))
+    low = z3.fpBVToFP(z3.Concat(value(LOW, 32), lower), sort)
+    for number, integer in (
+            (difference, z3.Concat(z3.SignExt(8, upper), value(0, 32)) - value(1 << 52, 72)),
+            (low, z3.ZeroExt(40, lower) + value(1 << 52, 72))):
+        solver = z3.Solver()
+        solver.set("rlimit", WORK)
+        solver.add(z3.Or([number != z3.fpSignedToFP(rounding, integer, sort)
+                          for rounding in (z3.RTN(), z3.RTP())]))
+        if solver.check() != z3.unsat:
+            return f"the lemma of halves: {solver.check()}"
+    return None
+
+
+def dequantise(image, run, backend, converted):
+    """ENC-2, of any m: every operation of the clause, from left to right. `converted`: the integer in
+    binary64, as the backend may write it."""
     machine, explorer = run.of_any_size()
     m = machine.sizes.symbol("m", 0, 1 << 60)
     y_at = machine.input("y", t.scale(m, 8, 64), 8, [run.family("y", 64)])
@@ -23,8 +59,11 @@ def dequantise(image, run, backend):
     y, row, column = machine.reader(y_at), machine.reader(row_at), run.fresh("column_scale[0]", 32)
 
     def check(_, code, read):
-        by_row = floats.MULTIPLY[64](floats.FROM_INTEGER[64, 64](read[0]), floats.WIDEN(read[1]))
-        expected = floats.NARROW(floats.MULTIPLY[64](by_row, floats.WIDEN(column)))
+        def scaled(integer):
+            by_row = floats.MULTIPLY[64](integer, floats.WIDEN(read[1]))
+            return floats.NARROW(floats.MULTIPLY[64](by_row, floats.WIDEN(column)))
+        forms = [scaled(convert(read[0])) for convert in converted]
+        expected = next((form for form in forms if t.term(form, 32).eq(code)), forms[0])
         run.expect(code, expected, 32, "an element of out")
     out = machine.output("out", t.scale(m, 4, 64), 4, lambda _, i: [y(0, i), row(0, i)], check)
     explorer.call(f"{SPACE}{backend}::dequantise", [y_at, row_at, column, m, out])

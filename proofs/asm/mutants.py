@@ -42,6 +42,9 @@ MUTANTS = [
      "vpxor xmm2,xmm2,xmm2"),
     ("avx2", "combine", ANY, "combine", r"(shr +\w+,)0x27", r"\g<1>0x26"),
     ("portable", "dequantise", ANY, "dequantise", "mulsd", "addsd"),
+    # A bit of the upper half lost; the upper half taken for the lower.
+    ("avx2", "dequantise", ANY, "dequantise", r"(vpsrlq .*,)0x20", r"\g<1>0x21"),
+    ("avx2", "dequantise", ANY, "dequantise", r"(vpblendd .*,)0xaa", r"\g<1>0x55"),
     ("portable", "quantise", ANY, "quantise", "divsd", "mulsd"),
     ("avx2", "quantise", ANY, "quantise", "vpmaxsd", "vpminsd"),
     ("avx512", "quantise", ANY, "quantise", "vpmaxsd", "vpminsd"),
@@ -95,6 +98,8 @@ SIZE_MUTANTS = [
     ("avx2", "below", ANY, "below", r"add +rax,0x20", "add eax,0x20", "n=69"),
     ("portable", "dequantise", ANY, "dequantise", "cmp +rdx,rax", "cmp edx,eax", "m=21"),
     ("portable", "dequantise", ANY, "dequantise", "test +rdx,rdx", "test edx,edx", "m=21"),
+    ("avx2", "dequantise", ANY, "dequantise", "cmp +rax,rdx", "cmp eax,edx", "m=21"),
+    ("avx2", "dequantise", ANY, "dequantise", r"cmp +rdx,0x3\b", "cmp rdx,0x2", "m=21"),
     ("avx512", "dequantise", ANY, "dequantise", "cmp +rdi,rax", "cmp edi,eax", "m=21"),
     ("avx512", "dequantise", ANY, "dequantise", r"cmp +rdi,0x7\b", "cmp rdi,0x6", "m=21"),
     # A lane that the fifth square goes to; passes counted in 16 bits; a rest of 5 or of 7.

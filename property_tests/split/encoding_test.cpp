@@ -269,13 +269,14 @@ RC_GTEST_PROP(Dequantise, ENC_2_equals_the_reference, ()) {
 }
 
 TEST(Dequantise, ENC_2_conversion_of_integers_that_binary64_does_not_hold) {
-    const std::vector<std::int64_t> y = {std::numeric_limits<std::int64_t>::max(),
-                                         std::numeric_limits<std::int64_t>::min(),
-                                         (std::int64_t{1} << 53) + 1,
-                                         -(std::int64_t{1} << 53) - 1,
-                                         (std::int64_t{1} << 54) + 6,
-                                         0};
-    const std::vector<float> row_scale = {0x1p-40f, 3.3e-12f, 1.0f, 0.1f, 1.0e-30f, 5.0f};
+    const std::vector<std::int64_t> y = {
+        std::numeric_limits<std::int64_t>::max(), std::numeric_limits<std::int64_t>::min(),
+        (std::int64_t{1} << 53) + 1, -(std::int64_t{1} << 53) - 1, (std::int64_t{1} << 54) + 6, 0,
+        // Halves of 32 bits, as AVX2 converts them, at their ends.
+        -1, -(std::int64_t{1} << 32), (std::int64_t{1} << 32) - 1,
+        std::numeric_limits<std::int64_t>::max() - 512};
+    const std::vector<float> row_scale = {0x1p-40f, 3.3e-12f, 1.0f, 0.1f, 1.0e-30f,
+                                          5.0f,     1.0f,     1.0f, 1.0f, 0x1p-40f};
     for_each_backend([&](const Backend& backend) {
         std::vector<float> out(y.size());
         backend.dequantise(y.data(), row_scale.data(), 0.37f, y.size(), out.data());

@@ -24,7 +24,7 @@ const Backend backend = {
     .pack_left = pack_left,
     .low_rank_outer = low_rank_outer,
     .quantise = quantise,
-    .dequantise = portable::dequantise,
+    .dequantise = dequantise,
     .floats =
         {
             .dot = dot,

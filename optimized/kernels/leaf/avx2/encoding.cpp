@@ -1,5 +1,6 @@
-// From floats to integers: ENC-1, with the operations of the portable kernel in the same order, so
-// bit for bit the same. The last 8 elements may overlap those before.
+// Between floats and integers: ENC-1 and ENC-2, with the operations of the portable kernels in the
+// same order, so bit for bit the same. The last 8 elements, or 4 of dequantise, may overlap those
+// before.
 #include "optimized/kernels/leaf/avx2/layout.hpp"
 #include "optimized/kernels/leaf/norm_scaling.hpp"
 #include "optimized/kernels/leaf/prototypes.hpp"
@@ -55,6 +56,20 @@ double sum_of_squares(const float* x, std::size_t n) {
                                               _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC));
 }
 
+/// 4 integers as binary64, rounded to nearest, ties to even; AVX2 has no instruction for it. With y
+/// = 2^32 h + l, 0 <= l < 2^32, the bits of h + 2^31 and l are written into the significands of
+/// 2^84 and 2^52. The difference 2^32 h - 2^52 is exact, as |h - 2^20| < 2^53, so that the sum
+/// alone rounds.
+[[gnu::always_inline]] inline __m256d to_binary64(__m256i y) {
+    // The bits of 2^84, and the uppermost one of h, which h + 2^31 has inverted.
+    const __m256i upper = _mm256_set1_epi64x(0x4530000080000000);
+    const __m256i high = _mm256_xor_si256(_mm256_srli_epi64(y, 32), upper);
+    const __m256i low = _mm256_blend_epi32(y, _mm256_castpd_si256(_mm256_set1_pd(0x1p52)), 0xaa);
+    const __m256d offset = _mm256_set1_pd(0x1p84 + 0x1p63 + 0x1p52);
+    return _mm256_add_pd(_mm256_sub_pd(_mm256_castsi256_pd(high), offset),
+                         _mm256_castsi256_pd(low));
+}
+
 }  // namespace
 
 float quantise(const float* x, std::size_t n, std::int32_t norm, std::int16_t* q) {
@@ -76,6 +91,17 @@ float quantise(const float* x, std::size_t n, std::int32_t norm, std::int16_t* q
         _mm_storeu_si128(reinterpret_cast<__m128i*>(q + at), eight);
     }
     return scaling.scale;
+}
+
+void dequantise(const std::int64_t* y, const float* row_scale, float column_scale, std::size_t m,
+                float* out) {
+    if (m < 4) return portable::dequantise(y, row_scale, column_scale, m, out);
+    const __m256d of_column = _mm256_set1_pd(static_cast<double>(column_scale));
+    for (std::size_t i = 0; i < m; i += 4) {
+        const std::size_t at = least(i, m - 4);
+        const __m256d by_row = _mm256_mul_pd(to_binary64(load(y + at)), load_4(row_scale + at));
+        _mm_storeu_ps(out + at, _mm256_cvtpd_ps(_mm256_mul_pd(by_row, of_column)));
+    }
 }
 
 }  // namespace slip::kernels::avx2
