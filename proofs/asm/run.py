@@ -406,7 +406,7 @@ class Run:
         goal = self.without_functions(goal)
         result = self.prover.holds(goal, self.known)
         if result is not True:
-            raise Refused(f"{what}: " + ("differs from the contract" if result is False
+            raise Refused(f"{what}: " + (f"differs from the contract {parting(code, spec)}" if result is False
                                          else "it takes the solver too much work"))
 
     def expect_same(self, code, spec, what):
@@ -739,6 +739,18 @@ class Unbounded(Run):
     @staticmethod
     def wider(least, greatest):
         return 2 * least - 1, 2 * greatest + 1
+
+
+def parting(code, spec):
+    """Where two terms part that are different: the first operands in which the same operations differ."""
+    while not t.is_number(code) and not t.is_number(spec) and code.decl() == spec.decl():
+        own, contracts = t.parts_of(code), t.parts_of(spec)
+        ours = [v for v in own if not any(map(v.eq, contracts))]
+        others = [v for v in contracts if not any(map(v.eq, own))]
+        if len(ours) != 1 or len(others) != 1:
+            break
+        (code,), (spec,) = ours, others
+    return "in " + ", the contract has ".join(" ".join(v.sexpr().split())[:300] for v in (code, spec))
 
 
 def walk(root):
