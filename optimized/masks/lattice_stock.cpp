@@ -59,10 +59,13 @@ struct LatticeStock::State {
           const LatticeOptions& stock_options);
 
     void take(GroupId group, std::size_t count, std::vector<Mask>& out);
+    void take_masks(std::unique_lock<std::mutex>& lock, GroupId group, std::size_t count,
+                    std::vector<Mask>& out);
     void take_ready(GroupId group, std::size_t count, std::vector<Mask>& out);
     void make_late(std::unique_lock<std::mutex>& lock, GroupId group, std::size_t least,
                    std::vector<Mask>& out);
     void recycle(GroupId group, Mask::Spent&& spent);
+    void forget(std::size_t bytes);
     void work();
     void stop();
 
@@ -430,6 +433,32 @@ void LatticeStock::State::take_ready(GroupId group, std::size_t count, std::vect
     }
 }
 
+/// All of them or none: what a failure leaves of them is wiped and counts no more.
+void LatticeStock::State::take_masks(std::unique_lock<std::mutex>& lock, GroupId group,
+                                     std::size_t count, std::vector<Mask>& out) {
+    const std::size_t before = out.size(), end = before + count;
+    try {
+        while (out.size() < end) {
+            const std::size_t missing = end - out.size();
+            Queue& queue = queues[group];
+            if (queue.ready.size() >= missing) {
+                take_ready(group, missing, out);
+            } else if (missing >= degree) {
+                make_late(lock, group, missing, out);
+            } else if (queue.under_way) {
+                block_made.wait(lock, [&] { return !queue.under_way; });
+            } else {
+                make_late(lock, group, missing - queue.ready.size(), out);
+            }
+        }
+    } catch (...) {
+        held_bytes -= (out.size() - before) * bytes_of(group);
+        out.resize(before);
+        if (idle) work_wanted.notify_one();
+        throw;
+    }
+}
+
 void LatticeStock::State::take(GroupId group, std::size_t count, std::vector<Mask>& out) {
     std::unique_lock lock(mutex);
     statistics.used += count;
@@ -437,20 +466,7 @@ void LatticeStock::State::take(GroupId group, std::size_t count, std::vector<Mas
     const base::TraceSpan span(late > 0 ? options.trace.get() : nullptr, Trace::Track::charlie,
                                "wait for masks", group, count);
     const auto asked_at = Trace::Clock::now();
-    const std::size_t end = out.size() + count;
-    while (out.size() < end) {
-        const std::size_t missing = end - out.size();
-        Queue& queue = queues[group];
-        if (queue.ready.size() >= missing) {
-            take_ready(group, missing, out);
-        } else if (missing >= degree) {
-            make_late(lock, group, missing, out);
-        } else if (queue.under_way) {
-            block_made.wait(lock, [&] { return !queue.under_way; });
-        } else {
-            make_late(lock, group, missing - queue.ready.size(), out);
-        }
-    }
+    take_masks(lock, group, count, out);
     if (late > 0) {
         statistics.waited_for += late;
         statistics.wait_seconds +=
@@ -471,6 +487,12 @@ void LatticeStock::State::recycle(GroupId group, Mask::Spent&& spent) {
     }
     spare[size_of(groups[group])].push_back(std::move(spent));
     spare_bytes += bytes_of(group);
+    if (idle) work_wanted.notify_one();
+}
+
+void LatticeStock::State::forget(std::size_t bytes) {
+    const std::lock_guard lock(mutex);
+    held_bytes -= bytes;
     if (idle) work_wanted.notify_one();
 }
 
@@ -541,6 +563,13 @@ void LatticeStock::recycle(GroupId group, Mask::Spent&& spent) {
     if (state_->source.keys().forked()) return;
     state_->recycle(group, std::move(spent));
 }
+
+void LatticeStock::forget(std::size_t bytes) {
+    if (bytes == 0 || state_->source.keys().forked()) return;
+    state_->forget(bytes);
+}
+
+std::size_t LatticeStock::bytes_per_mask(GroupId group) const { return state_->bytes_of(group); }
 
 void LatticeStock::wait_until_ready(std::size_t count) {
     state_->source.keys().require_usable();

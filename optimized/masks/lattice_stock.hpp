@@ -78,10 +78,14 @@ public:
 
     /// Appends `count` masks for the columns of one message, in rising order of index. What is not
     /// ready is made at once, on the calling thread and its helpers. Throws InternalError in a
-    /// forked child (RAND-6).
+    /// forked child (RAND-6). If it throws, `out` is as it was (SESS-13).
     void take(base::GroupId group, std::size_t count, std::vector<Mask>& out);
-    /// As MaskSupply::recycle().
+    /// As MaskSupply::recycle(). If it throws, `spent` still counts.
     void recycle(base::GroupId group, Mask::Spent&& spent);
+    /// SESS-13: masks of so many bytes, which were handed out, do not come back and count no more.
+    void forget(std::size_t bytes);
+    /// Of a mask of this group with its cancellation, as memory() counts them.
+    std::size_t bytes_per_mask(base::GroupId group) const;
     /// Blocks until every group has `count` masks ready, or as many as there is memory for. Where
     /// no thread makes masks ahead of use, the calling one does. Throws what has ended the thread.
     void wait_until_ready(std::size_t count);

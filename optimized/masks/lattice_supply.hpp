@@ -29,10 +29,12 @@ public:
         if (!stock_.serves(group)) return uniform_->take(group, count, out);
         out.clear();
         stock_.take(group, count, out);
+        held_bytes_ += count * stock_.bytes_per_mask(group);
     }
     void recycle(base::GroupId group, Mask::Spent&& spent) override {
         if (!stock_.serves(group)) return uniform_->recycle(group, std::move(spent));
         stock_.recycle(group, std::move(spent));
+        held_bytes_ -= stock_.bytes_per_mask(group);
     }
     void wait_until_ready(std::size_t count) override {
         stock_.wait_until_ready(count);
@@ -44,9 +46,11 @@ public:
                    ? LatticeStock::multiplications_per_mask(stock_.set(), stock_.shape(group))
                    : shape.multiplications();
     }
-    /// Ends this session's part; the stock is that of others as well.
+    /// Ends this session's part; the stock is that of others as well, and their memory is not to
+    /// shrink by the masks that ended with this one (SESS-13).
     void destroy() noexcept override {
         destroyed_ = true;
+        stock_.forget(std::exchange(held_bytes_, 0));
         if (uniform_) uniform_->destroy();
     }
     StockLevel stock() const override {
@@ -66,6 +70,7 @@ private:
     LatticeStock& stock_;
     std::unique_ptr<CancellationStock> uniform_;
     SupplyStatistics before_;
+    std::size_t held_bytes_ = 0;  // of masks that the session has, of the stock's
     bool destroyed_ = false;
 };
 

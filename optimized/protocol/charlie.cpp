@@ -313,7 +313,10 @@ CharlieSession::State::~State() {
 void CharlieSession::State::close() {
     require(!outstanding_, "CharlieSession::close: a reply is outstanding");
     wipe_secrets();
-    for (Peer& peer : peers_) transmit(peer, wire::encode_empty(FrameType::close));
+    for (Peer& peer : peers_) {
+        transmit(peer, wire::encode_empty(FrameType::close));
+        peer.in_step = false;  // SESS-9: his last frame, also if the next one's fails
+    }
 }
 
 CharlieSession::CharlieSession(const kernels::OffloadedWeights& weights,

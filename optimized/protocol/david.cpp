@@ -58,6 +58,10 @@ std::span<const std::byte> DavidSession::handle(std::span<const std::byte> paylo
         answer(payload);
     } catch (const ProtocolError&) {
         refuse(Refusal::malformed);
+    } catch (...) {  // SESS-13: out of memory, or a device that fails
+        finished_ = true;
+        forget();
+        throw;
     }
     return answer_.span();
 }

@@ -45,7 +45,7 @@ public:
     /// Handles one payload (a frame without its length field) and returns the whole frame to send
     /// back, valid until the next call; empty after CLOSE and ABORT. Never throws for what a peer
     /// sends: a bad frame gives REFUSE and ends the session (SESS-1, SESS-4). Throws ProtocolError
-    /// if the session has ended.
+    /// if the session has ended, and what David himself fails with, which ends it (SESS-13).
     std::span<const std::byte> handle(std::span<const std::byte> payload);
 
     /// Overwrites the last answer; called once it has been sent (SESS-6).

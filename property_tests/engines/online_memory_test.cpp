@@ -1,6 +1,6 @@
 // What the online path reserves once it is warm: nothing, on either side (MODEL-6). This executable
 // counts every allocation of the C library, which operator new uses too, and the pages of secrets.
-// test: alone
+// test: alone, counts
 // links: slip_engines slip_graph slip_split
 #include <gtest/gtest.h>
 

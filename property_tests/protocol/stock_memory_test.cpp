@@ -1,66 +1,25 @@
 // A stock of lattice masks where memory runs out: each allocation of a call fails once.
-// test: alone
+// test: alone, counts
 // links: slip_split slip_protocol slip_reference
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <cstdlib>
+#include <cstddef>
 #include <functional>
-#include <future>
 #include <new>
 #include <vector>
 
+#include "property_tests/protocol/failing_memory.hpp"
 #include "property_tests/protocol/lattice_fixture.hpp"
-
-namespace {
-
-/// Allocations of this thread that still succeed; negative: all do.
-thread_local long allocations_left = -1;
-
-}  // namespace
-
-void* operator new(std::size_t size) {
-    if (allocations_left == 0) {
-        allocations_left = -1;
-        throw std::bad_alloc();
-    }
-    if (allocations_left > 0) --allocations_left;
-    if (void* const memory = std::malloc(size > 0 ? size : 1)) return memory;
-    throw std::bad_alloc();
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t /*size*/) noexcept { std::free(memory); }
 
 namespace slip::fixture {
 namespace {
 
-/// What comes of `call` if its allocation number `n`, from 0, fails.
-enum class Outcome { has_fewer, does_without, fails };
-template <class Call>
-Outcome outcome_at(long n, const Call& call) {
-    allocations_left = n;
-    try {
-        call();
-    } catch (const std::bad_alloc&) {
-        return Outcome::fails;
-    }
-    const bool has_fewer = allocations_left >= 0;
-    allocations_left = -1;
-    return has_fewer ? Outcome::has_fewer : Outcome::does_without;
-}
-
-/// Takes in a thread of its own. A hang, which nothing could end, ends the program.
 std::vector<Mask> taken_in_time(LatticeStock& stock, std::size_t count) {
-    auto taken = std::async(std::launch::async, [&] {
+    return in_time([&] {
         std::vector<Mask> masks;
         stock.take(0, count, masks);
         return masks;
     });
-    if (taken.wait_for(std::chrono::minutes(2)) != std::future_status::ready) {
-        ADD_FAILURE() << "the stock waits for a block that nobody makes";
-        std::_Exit(1);
-    }
-    return taken.get();
 }
 
 /// `call` on a stock with room for some blocks, with each allocation failing in turn. A failure
@@ -88,7 +47,7 @@ void expect_recovery(const std::function<void(LatticeStock&)>& call) {
     EXPECT_GT(failures, 100) << "so many allocations were made to fail";
 }
 
-TEST(StockMemory, SESS_8_MASK_9_an_allocation_that_fails_is_an_error_and_no_hang) {
+TEST(StockMemory, SESS_13_MASK_9_an_allocation_that_fails_is_an_error_and_no_hang) {
     expect_recovery([](LatticeStock& stock) {  // a part of a block
         std::vector<Mask> masks;
         stock.take(0, 20, masks);
@@ -97,7 +56,50 @@ TEST(StockMemory, SESS_8_MASK_9_an_allocation_that_fails_is_an_error_and_no_hang
         std::vector<Mask> masks;
         stock.take(0, 2 * block, masks);
     });
+    expect_recovery([](LatticeStock& stock) {  // a whole one, and then a part
+        std::vector<Mask> masks;
+        stock.take(0, block + 20, masks);
+        masks.clear();
+        stock.forget((block + 20) * stock.bytes_per_mask(0));
+    });
     expect_recovery([](LatticeStock& stock) { stock.wait_until_ready(block); });
+}
+
+TEST(StockMemory, SESS_13_the_failure_of_the_thread_that_makes_masks_makes_nobody_wait) {
+    const LatticeModel model({{8, 7}});
+    int failures = 0;
+    for (long n = 0;; n = next_to_fail(n)) {
+        const long before = allocations_failed;
+        left_in_new_threads = n;
+        const auto stock = model.stock({});
+        const Outcome outcome = outcome_at(-1, [&] { stock->wait_until_ready(block); });
+        left_in_new_threads = -1;
+        if (allocations_failed == before) break;
+        if (outcome != Outcome::fails) continue;
+        ++failures;
+        EXPECT_EQ(stock->memory(), stock->stock().ready * stock->bytes_per_mask(0)) << n;
+        EXPECT_EQ(taken_in_time(*stock, 20).size(), 20U) << n;
+    }
+    EXPECT_GT(failures, 30) << "so many allocations were made to fail";
+}
+
+TEST(StockMemory, SESS_13_a_stock_that_cannot_be_opened_leaves_nothing) {
+    const LatticeModel model({{8, 7}, {3, 5}});
+    for (const bool ahead : {false, true}) {
+        LatticeOptions options;
+        options.ahead = ahead;
+        model.stock(options);  // what is made once stays
+        int failures = 0;
+        for (long n = 0;; ++n) {
+            const long before = allocations_alive;
+            const Outcome outcome = outcome_at(n, [&] { model.stock(options); });
+            EXPECT_EQ(allocations_alive, before) << "allocation " << n;
+            if (outcome == Outcome::has_fewer) break;
+            failures += outcome == Outcome::fails;
+        }
+        EXPECT_GT(failures, 10) << "so many allocations were made to fail";
+        EXPECT_EQ(taken_in_time(*model.stock(options), 20).size(), 20U);
+    }
 }
 
 }  // namespace
