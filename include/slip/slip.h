@@ -323,18 +323,20 @@ typedef enum slip_end_reason {
 
 /** slip::GenerationEnd with its slip::Receipt. Later versions add members behind these. */
 typedef struct slip_generation_end {
-    slip_end_reason reason;    /**< why it ended */
-    slip_status status;        /**< SLIP_OK unless it failed */
-    const char* message;       /**< of the failure, for people; "" otherwise */
-    double waited_seconds;     /**< before it became live */
-    uint64_t prompt_tokens;    /**< of the request */
-    uint64_t cached_tokens;    /**< of these, not computed again */
-    uint64_t generated_tokens; /**< given to `on_token` */
-    uint64_t rounds;           /**< messages that held its columns */
-    uint64_t checks;           /**< of their replies that passed the check */
-    uint64_t bytes_up;         /**< to David, its share */
-    uint64_t bytes_down;       /**< from David, its share */
-    uint64_t repeated_steps;   /**< after a David was lost */
+    slip_end_reason reason;           /**< why it ended */
+    slip_status status;               /**< SLIP_OK unless it failed */
+    const char* message;              /**< of the failure, for people; "" otherwise */
+    double waited_seconds;            /**< before it became live */
+    uint64_t prompt_tokens;           /**< of the request */
+    uint64_t cached_tokens;           /**< of these, not computed again */
+    uint64_t generated_tokens;        /**< given to `on_token` */
+    uint64_t rounds;                  /**< messages that held its columns */
+    uint64_t checks;                  /**< of their replies that passed the check */
+    uint64_t bytes_up;                /**< to David, its share */
+    uint64_t bytes_down;              /**< from David, its share */
+    uint64_t repeated_steps;          /**< after a David was lost */
+    uint64_t charlie_multiplications; /**< online, its share */
+    uint64_t david_multiplications;   /**< online, its share */
 } slip_generation_end;
 
 /** Called once, after the last token. `end` is valid during the call. It must not throw or jump

@@ -46,7 +46,9 @@ void notify(slip_on_end on_end, void* context, const GenerationEnd& end) {
                                    .checks = end.receipt.checks,
                                    .bytes_up = end.receipt.bytes_up,
                                    .bytes_down = end.receipt.bytes_down,
-                                   .repeated_steps = end.receipt.repeated_steps};
+                                   .repeated_steps = end.receipt.repeated_steps,
+                                   .charlie_multiplications = end.receipt.charlie_multiplications,
+                                   .david_multiplications = end.receipt.david_multiplications};
     on_end(context, &told);
 }
 

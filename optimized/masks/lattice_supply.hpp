@@ -1,4 +1,4 @@
-// A session's share of the masks of its process. Private to this room.
+// A session's share of the masks of its process.
 #pragma once
 
 #include <algorithm>

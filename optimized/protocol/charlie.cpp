@@ -223,7 +223,7 @@ void CharlieSession::State::receive_products(MatrixView<std::int64_t> products) 
     const TraceSpan checking(trace_.get(), Track::charlie, "check and unmask", group, columns);
     auto replied = columns_.decode_reply(std::move(*outstanding_), payload);
     outstanding_.reset();
-    // INTEG-5: up to this line nothing was stored, counted or decided by what the reply says.
+    // INTEG-5: up to this line no residue of the reply was used, and the session counts none.
     auto checked = columns_.check(std::move(replied));
     if (!checked) reject(peer);
     columns_.unmask(std::move(*checked), products);

@@ -45,8 +45,8 @@ private:
     Exchange exchange_;
 };
 
-/// An APPLY with its REPLY: canonical residues (WIRE-8), and nothing else is known of them. What
-/// was moved from has neither.
+/// An APPLY with its REPLY: canonical residues (WIRE-8), and nothing else is known of them. An
+/// object that was moved from has no frames.
 class Replied {
 public:
     base::GroupId group() const { return exchange_.group; }

@@ -36,7 +36,7 @@ public:
     bool keeps_any() const { return share_ > 0; }
     /// Bytes of one tenant's share.
     std::size_t share() const { return share_; }
-    /// Whether the tenant has a share, or there is one left; nobody has none.
+    /// Whether the tenant has a share or one is left for him. The empty name has none.
     bool has_share_for(const std::string& tenant) const;
     /// The longest beginning that is kept for the tenant, which counts as used now. It stays valid
     /// until keep() is called.

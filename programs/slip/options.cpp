@@ -96,7 +96,7 @@ std::vector<Setting> settings_of_environment() {
 constexpr std::array variables{"KERNELS", "CORE_FILES"};
 /// Options of other commands that are nearly an option of a command that does not have them: a test
 /// finds those that are missing here.
-constexpr std::array options_of_others{"PROMPT_CACHE"};
+constexpr std::array options_of_others{"OUT", "PROMPT_CACHE"};
 
 }  // namespace
 

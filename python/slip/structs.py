@@ -165,6 +165,8 @@ class GenerationEnd(ctypes.Structure):
     bytes_up: UInt64
     bytes_down: UInt64
     repeated_steps: UInt64
+    charlie_multiplications: UInt64
+    david_multiplications: UInt64
 
 
 ON_END = ctypes.CFUNCTYPE(None, c_void_p, POINTER(GenerationEnd))
