@@ -20,6 +20,7 @@ namespace {
 
 using namespace protocol;
 using base::GroupId;
+using masks::Keystream;
 
 /// One group, its check, and its secret by the definition.
 struct KnownGroup {
