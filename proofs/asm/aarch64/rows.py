@@ -29,7 +29,7 @@ def rows():
     # With 16 entries of a row or more they are shifted as vectors.
     for m, k, exponents in ((3, 3, (20, 0, 1)), (2, 9, (13, 7)), (21, 1, range(21)), (2, 19, (13, 0))):
         add("portable", "pack_left", f"m={m} k={k}", linear.left_of_rows, m, k, exponents)
-    add("portable", "dequantise", ANY, encoding.dequantise)
+    add("portable", "dequantise", ANY, encoding.dequantise, [encoding.by_instruction])
     add("portable", "quantise", ANY, encoding.quantise, [encoding.by_shift])
     add("portable", "sample", "n=4", residues.sample_in_place, 4)
     add("portable", "sample", "n=21", residues.sample, 21)
