@@ -1,6 +1,5 @@
 #include "optimized/net/session_threads.hpp"
 
-#include <algorithm>
 #include <array>
 #include <map>
 #include <span>
@@ -89,7 +88,7 @@ bool SessionThreads::make_room() {
 }
 
 /// Why a connection ended badly: a peer who gave way has done nothing wrong.
-std::string SessionThreads::reason_of(const Session& session, const std::exception& error) {
+const char* SessionThreads::reason_of(const Session& session, const std::exception& error) {
     const std::lock_guard lock(mutex_);
     if (!session.gave_way) return error.what();
     return "closed in its handshake, there are too many connections";
@@ -173,10 +172,14 @@ void SessionThreads::stop() {
     join(true);
 }
 
-void SessionThreads::report(const std::string& peer, std::string reason) {
-    std::replace(reason.begin(), reason.end(), '"', '\'');
-    const std::lock_guard lock(report_mutex_);
-    report_("peer=" + peer + " reason=\"" + reason + "\"");
+void SessionThreads::report(const std::string& peer, std::string_view reason) noexcept {
+    try {
+        std::string line = "peer=" + peer + " reason=\"";
+        for (const char character : reason) line += character == '"' ? '\'' : character;
+        const std::lock_guard lock(report_mutex_);
+        report_(line + "\"");
+    } catch (const std::exception&) {  // NOLINT(bugprone-empty-catch): no memory for a line
+    }
 }
 
 }  // namespace slip::net

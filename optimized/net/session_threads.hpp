@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <utility>
 
@@ -54,7 +55,8 @@ public:
     void interrupt();
     /// The same, and returns when every session has ended.
     void stop();
-    void report(const std::string& peer, std::string reason);
+    /// SESS-13: a line for which there is no memory is left out.
+    void report(const std::string& peer, std::string_view reason) noexcept;
 
 private:
     /// How far a peer has come: he has sent nothing, or something, or may open a session.
@@ -82,7 +84,7 @@ private:
     std::list<Session>::iterator session_to_end();
     bool make_room();
     void attend(Session& session) noexcept;
-    std::string reason_of(const Session& session, const std::exception& error);
+    const char* reason_of(const Session& session, const std::exception& error);
     void talk(Session& session, ServedConnection& connection);
     void advance(Session& session, Step step);
     bool take_slot();

@@ -162,7 +162,8 @@ TEST(SessionMemory, SESS_9_SESS_13_no_david_gets_a_frame_after_CLOSE) {
     EXPECT_GT(failures, 3) << "so many allocations were made to fail";
 }
 
-/// Whatever ends a session: its masks come back to nobody, and others get the memory.
+/// Masks of a session that ended, for whatever reason, are not used again, and their memory is free
+/// for others.
 TEST(SessionMemory, SESS_13_the_masks_of_a_dead_session_count_no_more) {
     const LatticeModel model({{rows, inputs}});
     const Columns columns = short_columns(model);
