@@ -153,7 +153,7 @@ typedef struct slip_run_statistics {
 } slip_run_statistics;
 
 /** slip::LanguageModel::statistics(). SLIP_BUSY while another call computes with the model, and in
- * a scheduler. */
+ * a scheduler, which slip_get_scheduler_statistics() asks. */
 SLIP_C_API slip_status slip_language_statistics(slip_language_model* model,
                                                 slip_run_statistics* statistics);
 /** slip::ImageClassifier::statistics(). SLIP_BUSY while another call computes with the model. */
@@ -367,6 +367,30 @@ SLIP_C_API slip_status slip_submit(slip_scheduler* scheduler,
 SLIP_C_END slip_status slip_cancel(slip_scheduler* scheduler, uint64_t id);
 /** slip::Scheduler::drain(): takes no further generations; returns when all have ended. */
 SLIP_C_API slip_status slip_drain(slip_scheduler* scheduler);
+
+/** slip::SchedulerStatistics without its `run`. The caller sets `size`; members that its compiler
+ * does not know are not written. */
+typedef struct slip_scheduler_statistics {
+    size_t size;               /**< sizeof(slip_scheduler_statistics) */
+    int serving;               /**< 1: a session is open, or the model needs none */
+    int damaged;               /**< 1: no generation can be computed any more */
+    size_t live;               /**< generations in the next step */
+    size_t waiting;            /**< generations that are not live yet */
+    uint64_t generations;      /**< that have ended */
+    uint64_t prompt_tokens;    /**< computed */
+    uint64_t cached_tokens;    /**< of prompts, not computed again */
+    uint64_t generated_tokens; /**< of all generations */
+    uint64_t sessions;         /**< opened, the first among them */
+    uint64_t rejects;          /**< wrong replies */
+    size_t stock_tokens;       /**< tokens for which every group has masks in stock */
+    size_t full_stock_tokens;  /**< the same when the stock is full; 0: there is none */
+} slip_scheduler_statistics;
+
+/** slip::Scheduler::statistics(), as they are at one time: `run` gets those of its model, of all
+ * sessions together, or is NULL. */
+SLIP_C_API slip_status slip_get_scheduler_statistics(slip_scheduler* scheduler,
+                                                     slip_scheduler_statistics* statistics,
+                                                     slip_run_statistics* run);
 /** @} */
 
 /** @name Splitting */

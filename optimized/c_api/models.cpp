@@ -10,6 +10,7 @@
 
 #include "optimized/c_api/handles.hpp"
 #include "optimized/c_api/options.hpp"
+#include "optimized/c_api/statistics.hpp"
 #include "slip/charlie.hpp"
 #include "slip/model.hpp"
 #include "slip/slip.h"
@@ -76,27 +77,6 @@ slip_status size_of_images(const slip_image_classifier* model, std::size_t* coun
         const auto held = ImageClassifiers::all().find(model);
         given(count, "count") = size(held->model);
     });
-}
-
-slip_run_statistics statistics_of(const RunStatistics& run) {
-    return {.size = sizeof(slip_run_statistics),
-            .rounds = run.rounds,
-            .columns = run.columns,
-            .bytes_up = run.bytes_up,
-            .bytes_down = run.bytes_down,
-            .checks = run.checks,
-            .charlie_seconds = run.charlie_seconds,
-            .round_seconds = run.round_times.seconds,
-            .david_seconds = run.david_seconds,
-            .offline_seconds = run.offline_seconds,
-            .late_seconds = run.late_seconds,
-            .mask_wait_seconds = run.mask_wait_seconds,
-            .charlie_multiplications = run.charlie_multiplications,
-            .david_multiplications = run.david_multiplications,
-            .offline_multiplications = run.offline_multiplications,
-            .masks_made = run.masks_made,
-            .masks_used = run.masks_used,
-            .masks_waited_for = run.masks_waited_for};
 }
 
 }  // namespace

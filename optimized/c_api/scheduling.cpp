@@ -4,6 +4,7 @@
 
 #include "optimized/c_api/handles.hpp"
 #include "optimized/c_api/options.hpp"
+#include "optimized/c_api/statistics.hpp"
 #include "slip/grammar.hpp"
 #include "slip/slip.h"
 
@@ -121,6 +122,18 @@ slip_status slip_drain(slip_scheduler* scheduler) {
         const auto held = Schedulers::all().find(scheduler);
         held->require_outside();
         held->use([](slip::Scheduler& s) { s.drain(); });
+    });
+}
+
+slip_status slip_get_scheduler_statistics(slip_scheduler* scheduler,
+                                          slip_scheduler_statistics* statistics,
+                                          slip_run_statistics* run) {
+    return guarded([&] {
+        const auto held = Schedulers::all().find(scheduler);
+        const auto now = held->use([](slip::Scheduler& s) { return s.statistics(); });
+        if (run != nullptr) size_of(run, "run");  // so that nothing is written if it is wrong
+        give_known_part(statistics_of(now), statistics, "statistics");
+        if (run != nullptr) give_known_part(statistics_of(now.run), run, "run");
     });
 }
 }

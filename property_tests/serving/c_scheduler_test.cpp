@@ -67,6 +67,9 @@ int meddle(slip_language_model* model, slip_scheduler* scheduler, Ends& ends) {
         slip_cancel(scheduler, id);
         std::size_t count = 0;
         EXPECT_FALSE(failed_while_freed(slip_max_positions(model, &count)));
+        slip_scheduler_statistics now{};
+        now.size = sizeof now;
+        EXPECT_FALSE(failed_while_freed(slip_get_scheduler_statistics(scheduler, &now, nullptr)));
         slip_sequence* sequence = nullptr;
         EXPECT_NE(slip_open_sequence(model, &sequence), SLIP_OK);
     }

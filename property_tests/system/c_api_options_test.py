@@ -15,7 +15,7 @@ STRUCTS = {"charlie_options": slip.CharlieOptions, "token_bias": slip.TokenBias,
            "scheduler_options": slip.SchedulerOptions, "generation_end": slip.GenerationEnd,
            "generation_request": slip.GenerationRequest, "split_progress": slip.SplitProgress,
            "split_options": slip.SplitOptions, "david_options": slip.DavidOptions,
-           "run_statistics": slip.RunStatistics}
+           "run_statistics": slip.RunStatistics, "scheduler_statistics": slip.SchedulerStatistics}
 
 
 class Layouts(Outside):
@@ -300,6 +300,42 @@ class Schedulers(Model, SystemTest):
         self.assertEqual(statuses, [BUSY, BUSY, OK])
         self.assertEqual(self.ended["first"][0], "stopped")
         self.assertEqual(self.ended["second"][0], "cancelled")
+        self.call(OK, "free_scheduler", self.scheduler)
+
+    def test_statistics_are_those_of_what_was_generated(self):
+        self.open_scheduler(live=2)
+        for name in "abc":
+            self.submit(name)
+        self.call(OK, "drain", self.scheduler)
+        now, run = slip.SchedulerStatistics(), slip.RunStatistics()
+        self.call(OK, "get_scheduler_statistics", self.scheduler, ctypes.byref(now), ctypes.byref(run))
+        self.assertEqual({name: getattr(now, name) for name, _ in now._fields_[1:]},
+                         {"serving": 1, "damaged": 0, "live": 0, "waiting": 0, "generations": 3,
+                          "prompt_tokens": 3 * len(self.prompt), "cached_tokens": 0,
+                          "generated_tokens": 3 * TOKENS, "sessions": 0, "rejects": 0, "stock_tokens": 0,
+                          "full_stock_tokens": 0})
+        self.assertEqual(run.rounds, 0)
+        self.call(OK, "free_scheduler", self.scheduler)
+        self.call(HANDLE, "get_scheduler_statistics", self.scheduler, ctypes.byref(now), None)
+
+    def test_statistics_are_written_as_far_as_the_caller_s_structs_go(self):
+        self.open_scheduler()
+        older = slip.SchedulerStatistics(serving=7, damaged=7, live=7)
+        older.size = slip.SchedulerStatistics.live.offset
+        self.call(OK, "get_scheduler_statistics", self.scheduler, ctypes.byref(older), None)
+        self.assertEqual((older.size, older.serving, older.damaged, older.live),
+                         (slip.SchedulerStatistics.live.offset, 1, 0, 7))
+        untouched, run = slip.SchedulerStatistics(live=7), slip.RunStatistics(rounds=7)
+        run.size = 7
+        self.call(BAD_INPUT, "get_scheduler_statistics", self.scheduler, ctypes.byref(untouched),
+                  ctypes.byref(run), says=["run.size is 7"])
+        untouched.size = 0
+        run.size = ctypes.sizeof(run)
+        self.call(BAD_INPUT, "get_scheduler_statistics", self.scheduler, ctypes.byref(untouched),
+                  ctypes.byref(run), says=["statistics.size is 0"])
+        self.assertEqual((untouched.live, run.rounds), (7, 7))
+        self.call(BAD_INPUT, "get_scheduler_statistics", self.scheduler, None, ctypes.byref(run),
+                  says=["statistics is NULL"])
         self.call(OK, "free_scheduler", self.scheduler)
 
     def test_freeing_cancels(self):

@@ -198,6 +198,26 @@ class Splits(Python, SystemTest):
             stack.enter_context(davids[0].serve(places[0], tls / "david"))
             self.assertEqual(scheduler.submit([1, 2, 3], 8).result(600), expected)
 
+    def test_a_scheduler_tells_what_it_has_done_and_what_that_has_cost(self):
+        out = self.folder / "counted"
+        slip.split(write_checkpoint(self.folder / "model of counted"), out, rank=3)
+        with slip.LanguageModel.in_process(out) as charlie, slip.Scheduler(charlie) as scheduler:
+            generation = scheduler.submit([1, 2, 3], 8)
+            generation.result(60)
+            scheduler.drain()
+            with self.assertRaises(slip.Busy):
+                charlie.statistics()
+            now = scheduler.statistics()
+        self.assertEqual((now.serving, now.damaged, now.live, now.waiting, now.generations, now.sessions,
+                          now.rejects), (1, 0, 0, 0, 1, 1, 0))
+        self.assertEqual(now.generated_tokens, len(generation.ids))
+        self.assertGreaterEqual(now.full_stock_tokens, now.stock_tokens)
+        self.assertGreater(now.full_stock_tokens, 0)
+        for name in ("rounds", "checks", "bytes_up", "bytes_down", "charlie_multiplications",
+                     "david_multiplications"):
+            self.assertEqual(getattr(now.run, name), generation.receipt[name], name)
+            self.assertGreater(getattr(now.run, name), 0, name)
+
     def test_SERVE_2_generations_end_when_david_is_lost_if_they_are_not_to_wait(self):
         out, tls = self.folder / "one", self.folder / "tls of one"
         self.slip("keys", "--out", tls)

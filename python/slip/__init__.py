@@ -23,7 +23,7 @@ from .schedulers import Generation, Scheduler, SchedulerKeywords
 from .splits import SplitKeywords, split
 from .structs import ON_END, ON_PROGRESS, ON_TOKEN, REPORT, CharlieOptions, ChatMessage, DavidOptions, \
     GenerationEnd, GenerationRequest, Options, RunStatistics, SamplingOptions, SchedulerOptions, \
-    SplitOptions, SplitProgress, TokenBias
+    SchedulerStatistics, SplitOptions, SplitProgress, TokenBias
 
 __version__ = "0.2.0"
 __all__ = [
@@ -33,7 +33,8 @@ __all__ = [
     "BadInput", "BufferTooSmall", "Busy", "Error", "IntegrityError", "InternalError", "InvalidHandle",
     "Overloaded", "ProtocolError", "Stopped",
     "CharlieOptions", "ChatMessage", "DavidOptions", "GenerationEnd", "GenerationRequest", "Options",
-    "RunStatistics", "SamplingOptions", "SchedulerOptions", "SplitOptions", "SplitProgress", "TokenBias",
+    "RunStatistics", "SamplingOptions", "SchedulerOptions", "SchedulerStatistics", "SplitOptions",
+    "SplitProgress", "TokenBias",
     "CharlieKeywords", "DavidKeywords", "SamplingKeywords", "SamplingNumbers", "SchedulerKeywords",
     "SplitKeywords",
     "David", "Generation", "ImageClassifier", "LanguageModel", "Scheduler", "Sequence", "Server",

@@ -33,7 +33,7 @@ FUNCTIONS: dict[str, list[Any]] = {
     "finish_text": [_P, _P, _P], "free_text_stream": [_P],
     "encode_chat": [_P, c_char_p, _P, c_size_t, _P, c_size_t, _P, _P],
     "open_scheduler": [_P, _P, _P], "free_scheduler": [_P], "submit": [_P, _P, _P],
-    "cancel": [_P, c_uint64], "drain": [_P],
+    "cancel": [_P, c_uint64], "drain": [_P], "get_scheduler_statistics": [_P, _P, _P],
     "split": [c_char_p, c_char_p, _P],
     "open_david": [c_char_p, _P, _P], "free_david": [_P], "serve_fd": [_P, c_int, c_int],
     "open_server": [_P, c_char_p, c_char_p, REPORT, _P, _P], "server_port": [_P, _P],

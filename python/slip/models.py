@@ -88,7 +88,7 @@ class Model(Object):
 
     def statistics(self) -> RunStatistics:
         """The RunStatistics of this model. Raises Busy while another call computes with it, and for a model
-        that runs in a scheduler."""
+        that runs in a scheduler; see Scheduler.statistics()."""
         statistics = RunStatistics()
         call(f"{'language' if self._kind == 'language' else 'image'}_statistics", self._handle,
              byref(statistics))

@@ -13,7 +13,7 @@ from .c import call
 from .errors import Error, raise_for
 from .handles import Callbacks, Note, Object, OnToken, c_ids, c_text, opened
 from .models import LanguageModel, SamplingKeywords, sampling
-from .structs import ON_END, GenerationEnd, GenerationRequest, SchedulerOptions
+from .structs import ON_END, GenerationEnd, GenerationRequest, SchedulerOptions, SchedulerStatistics
 
 if sys.version_info >= (3, 11):  # an older Python runs the package, but cannot resolve its hints
     from typing import Unpack
@@ -126,3 +126,9 @@ class Scheduler(Object):
     def drain(self) -> None:
         """Takes no further generations, and returns when all have ended."""
         call("drain", self._handle)
+
+    def statistics(self) -> SchedulerStatistics:
+        """The SchedulerStatistics as they are now, with the model's RunStatistics as their `run`."""
+        statistics = SchedulerStatistics()
+        call("get_scheduler_statistics", self._handle, byref(statistics), byref(statistics.run))
+        return statistics

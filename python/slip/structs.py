@@ -150,6 +150,38 @@ class SchedulerOptions(Options):
 
 
 @c_struct
+class SchedulerStatistics(Options):
+    """What a Scheduler has done so far and does now. serving: 1 if a session is open, or the model needs
+    none. damaged: 1 if Charlie's own files or memory are damaged, so that generations end at once. live:
+    generations in the next step. waiting: those that are not live yet. generations: those that have ended.
+    prompt_tokens: computed; cached_tokens: of prompts, not computed again. generated_tokens: of all
+    generations. sessions: opened, the first among them. rejects: wrong replies. stock_tokens: tokens for
+    which every group has masks in stock; full_stock_tokens: the same when the stock is full, 0 if there is
+    none."""
+    serving: Int
+    damaged: Int
+    live: Size
+    waiting: Size
+    generations: UInt64
+    prompt_tokens: UInt64
+    cached_tokens: UInt64
+    generated_tokens: UInt64
+    sessions: UInt64
+    rejects: UInt64
+    stock_tokens: Size
+    full_stock_tokens: Size
+
+    def __init__(self, **members: Any) -> None:
+        super().__init__(**members)
+        self._run = RunStatistics()
+
+    @property
+    def run(self) -> RunStatistics:
+        """The RunStatistics of the scheduler's model, of all sessions together, at the same time."""
+        return self._run
+
+
+@c_struct
 class GenerationEnd(ctypes.Structure):
     """How a generation ended: the index of its reason in Generation.REASONS, a status with its message, the
     seconds that it waited, and the counts that Generation.receipt holds."""
