@@ -128,10 +128,10 @@ struct SchedulerStatistics {
     std::uint64_t generated_tokens = 0;  ///< of all generations
     std::uint64_t sessions = 0;          ///< opened, the first among them
     std::uint64_t rejects = 0;           ///< wrong replies
-    std::size_t masks_ready = 0;         ///< tokens for which every group has masks in stock
+    std::size_t stock_tokens = 0;        ///< tokens for which every group has masks in stock
     /// The same when the stock is full; 0: there is none. What is left of a batch stays spent, so a
     /// stock at rest may lack a little.
-    std::size_t masks_stocked = 0;
+    std::size_t full_stock_tokens = 0;
     RunStatistics run;  ///< of all sessions together
 };
 

@@ -35,8 +35,8 @@ slip_scheduler_statistics statistics_of(const SchedulerStatistics& now) {
             .generated_tokens = now.generated_tokens,
             .sessions = now.sessions,
             .rejects = now.rejects,
-            .stock_tokens = now.masks_ready,
-            .full_stock_tokens = now.masks_stocked};
+            .stock_tokens = now.stock_tokens,
+            .full_stock_tokens = now.full_stock_tokens};
 }
 
 }  // namespace slip::c_api

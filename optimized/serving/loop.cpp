@@ -78,8 +78,8 @@ void Loop::publish() {
     const masks::StockLevel stock = sessions_.stock();
     queue_.record([&](SchedulerStatistics& now) {
         now.run = run;
-        now.masks_ready = stock.ready;
-        now.masks_stocked = stock.full;
+        now.stock_tokens = stock.ready;
+        now.full_stock_tokens = stock.full;
         now.sessions = sessions_.opened();
         now.serving = sessions_.runtime() != nullptr && !damage_;
         now.damaged = damage_ != nullptr;

@@ -127,9 +127,9 @@ void add_protocol(Metrics& metrics, const SchedulerStatistics& now) {
                     "Processor time of masks with their cancellations.");
     metrics.seconds("mask_wait_seconds_total", run.mask_wait_seconds,
                     "That messages waited for masks.");
-    metrics.gauge("masks_ready", static_cast<double>(now.masks_ready),
+    metrics.gauge("stock_tokens", static_cast<double>(now.stock_tokens),
                   "Tokens for which masks are in stock.");
-    metrics.gauge("masks_stocked", static_cast<double>(now.masks_stocked),
+    metrics.gauge("full_stock_tokens", static_cast<double>(now.full_stock_tokens),
                   "Tokens for which masks are in a full stock.");
 }
 

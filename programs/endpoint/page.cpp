@@ -188,8 +188,8 @@ std::string davids_table(const std::vector<DavidState>& davids) {
 }
 
 std::string stock_of(const SchedulerStatistics& now) {
-    if (now.masks_stocked == 0) return "none";
-    return std::to_string(now.masks_ready) + " of " + std::to_string(now.masks_stocked);
+    if (now.full_stock_tokens == 0) return "none";
+    return std::to_string(now.stock_tokens) + " of " + std::to_string(now.full_stock_tokens);
 }
 
 std::string answers_figures(const Snapshot& now) {

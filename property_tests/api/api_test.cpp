@@ -285,7 +285,7 @@ TEST(Embedding, as_many_uniform_masks_are_kept_ready_as_were_asked_for) {
         options.masks_ready = asked;
         auto charlie = open_charlie_in_process<LanguageModel>(uniform.out, options);
         EXPECT_EQ(charlie.generate(prompt(), greedy), expected) << asked;
-        EXPECT_EQ(Scheduler(std::move(charlie)).statistics().masks_stocked, kept) << asked;
+        EXPECT_EQ(Scheduler(std::move(charlie)).statistics().full_stock_tokens, kept) << asked;
     }
     options.masks_ready = most_masks_ready + 1;
     const std::string said = refusal(

@@ -17,8 +17,8 @@ TEST(CStatistics, every_member_of_a_scheduler_is_that_of_cpp) {
     now.generated_tokens = 6;
     now.sessions = 7;
     now.rejects = 8;
-    now.masks_ready = 9;
-    now.masks_stocked = 10;
+    now.stock_tokens = 9;
+    now.full_stock_tokens = 10;
     const slip_scheduler_statistics told = c_api::statistics_of(now);
     EXPECT_EQ(told.size, sizeof told);
     EXPECT_EQ(told.serving, 1);

@@ -110,9 +110,9 @@ class ServeLoad(ServeTable, ServeTest):
     def assert_stock(self, served):
         """While nothing runs, the stock is filled, but for what is less than one batch; the metrics and the
         page show it."""
-        full = served.metric("masks_stocked")
+        full = served.metric("full_stock_tokens")
         self.assertEqual(full, MASKS)
-        served.wait_for(lambda: full - BATCH < served.metric("masks_ready") <= full)
+        served.wait_for(lambda: full - BATCH < served.metric("stock_tokens") <= full)
         shown = re.search(r'<dd id="stock">(\d+) of (\d+)</dd>', served.get("/")[2].decode())
         self.assertEqual(int(shown[2]), full)
         self.assertTrue(full - BATCH < int(shown[1]) <= full, shown[0])
@@ -128,7 +128,7 @@ class ServeLoad(ServeTable, ServeTest):
         self.refused("serve", "--artifact", self.artifact, "--engine", "unsplit", "--listen", "127.0.0.1:0",
                      "--masks", 128, says=["--masks"])
         with self.unsplit() as served:
-            self.assertEqual(served.metric("masks_stocked"), 0)
+            self.assertEqual(served.metric("full_stock_tokens"), 0)
             self.assertNotIn('id="stock"', served.get("/")[2].decode())
 
 
@@ -169,8 +169,8 @@ class ServeLoadOfLatticeMasks(ServeLoad, ServeTest):
     STOCK = ["--mask-memory", 256]
 
     def assert_stock(self, served):
-        self.assertEqual(served.metric("masks_stocked"), 256)
-        served.wait_for(lambda: 0 < served.metric("masks_ready") <= 256)
+        self.assertEqual(served.metric("full_stock_tokens"), 256)
+        served.wait_for(lambda: 0 < served.metric("stock_tokens") <= 256)
         made, used, waited = (served.metric(f"masks_{what}_total") for what in ("made", "used", "waited_for"))
         self.assertEqual(made % 256, 0)
         self.assertTrue(waited <= used <= made and used > 0, (made, used, waited))
