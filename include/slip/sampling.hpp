@@ -17,12 +17,15 @@ namespace SLIP_API slip {
 /// first; then the temperature; of what remains, `top_k`, `top_p` and `min_p` each leave some
 /// tokens out, in this order.
 struct SamplingOptions {
-    std::size_t max_tokens = 0;  ///< new ones
-    double temperature = 0;      ///< 0 is greedy: the largest logit, the lowest id among equals
-    std::uint64_t seed = 0;      ///< of the random choices at a temperature above 0
-    std::size_t top_k = 0;       ///< how many of the likeliest stay; 0: all
-    double top_p = 1;            ///< only the fewest likeliest that have this probability together
-    double min_p = 0;            ///< only those with this share of the likeliest one's probability
+    /// New ones. 0: none; the prompt is verified, and of it nothing is computed unless
+    /// Submission::on_prompt shows it. Over HTTP only `echo` can ask for that (SERVE-5): any other
+    /// answer would be empty.
+    std::size_t max_tokens = 0;
+    double temperature = 0;  ///< 0 is greedy: the largest logit, the lowest id among equals
+    std::uint64_t seed = 0;  ///< of the random choices at a temperature above 0
+    std::size_t top_k = 0;   ///< how many of the likeliest stay; 0: all
+    double top_p = 1;        ///< only the fewest likeliest that have this probability together
+    double min_p = 0;        ///< only those with this share of the likeliest one's probability
     double repetition_penalty = 1;  ///< divides positive logits of tokens that stand there already
     double presence_penalty = 0;    ///< subtracted from logits of tokens that were generated
     double frequency_penalty = 0;   ///< the same, for each time

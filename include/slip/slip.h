@@ -188,7 +188,7 @@ typedef struct slip_token_bias {
 /** slip::SamplingOptions, with its defaults. */
 typedef struct slip_sampling_options {
     size_t size;               /**< sizeof(slip_sampling_options) */
-    size_t max_tokens;         /**< new ones */
+    size_t max_tokens;         /**< new ones; 0: none, and nothing is computed, as in C++ */
     double temperature;        /**< 0: always the likeliest token */
     uint64_t seed;             /**< of the random choices at a temperature above 0 */
     size_t top_k;              /**< how many of the likeliest stay; 0: all */

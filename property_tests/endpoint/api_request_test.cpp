@@ -79,6 +79,23 @@ TEST(ApiRequest, SERVE_5_every_field_is_read) {
     EXPECT_EQ(order.log_probabilities, 3U);
 }
 
+TEST(ApiRequest, SERVE_5_no_token_at_all_is_for_an_echo_alone) {
+    const auto completion = [](const std::string& echo) {
+        return parse_completion(R"({"model": "m", "prompt": "p", "max_tokens": 0, "echo": )" +
+                                echo + "}");
+    };
+    EXPECT_EQ(completion("true").max_tokens, 0U);
+    EXPECT_EQ(refused_field([&] { completion("false"); }), "max_tokens");
+    for (const std::string name : {"max_tokens", "max_completion_tokens"}) {
+        EXPECT_EQ(
+            refused_field([&] {
+                parse_chat(R"({"model": "m", "messages": [{"role": "user", "content": "x"}], ")" +
+                           name + R"(": 0})");
+            }),
+            name);
+    }
+}
+
 TEST(ApiRequest, SERVE_5_prompts_are_texts_or_ids_one_or_several) {
     const auto prompts = [](const std::string& json) {
         return parse_completion(R"({"model": "m", "prompt": )" + json + "}").prompts;

@@ -95,6 +95,9 @@ TEST(Generate, MODEL_2_greedy_takes_the_largest_logit_and_stops_at_EOS) {
     options.max_tokens = 2;
     EXPECT_EQ(generate(graph, engine, bos, options, {}), (std::vector<TokenId>{3, 4}));
     EXPECT_EQ(engine.calls, 6U);  // nothing is computed for a token that nobody wants
+    options.max_tokens = 0;
+    EXPECT_EQ(generate(graph, engine, bos, options, {}), std::vector<TokenId>{});
+    EXPECT_EQ(engine.calls, 6U);
 
     const std::vector<TokenId> tie{5};
     options.max_tokens = 1;

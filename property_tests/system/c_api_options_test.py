@@ -137,6 +137,18 @@ class Choices(Model, SystemTest):
         for plain, others in ((found[0], found[1:5]), (found[4], found[5:])):
             self.assertNotIn(plain, others)
 
+    def test_a_generation_of_no_token_has_none_and_its_prompt_is_verified(self):
+        none = slip.SamplingOptions(max_tokens=0)
+        self.assertEqual(self.generated(none), [])
+        sequence = ctypes.c_void_p()
+        self.call(OK, "open_sequence", self.model, ctypes.byref(sequence))
+        self.assertEqual(self.generated(none, "generate_in_sequence", sequence), [])
+        self.call(OK, "free_sequence", sequence)
+        self.prompt = [10**6]
+        count = ctypes.c_size_t()
+        self.call(BAD_INPUT, "generate", self.model, (ctypes.c_int32 * 1)(*self.prompt), 1,
+                  ctypes.byref(none), slip.ON_TOKEN(), None, None, ctypes.byref(count), says=["1000000"])
+
     def test_MODEL_17_a_bias_chooses_and_guesses_change_nothing(self):
         biased = slip.sampling(TOKENS, logit_bias={5: 1000.0})
         self.assertEqual(self.generated(biased), [5] * TOKENS)
@@ -257,11 +269,13 @@ class Schedulers(Model, SystemTest):
         for name in "abc":
             self.submit(name, tenant=b"same")
         self.submit("stopped", on_token=lambda _: 0)
+        self.submit("none", tokens=0)
         self.submit("json", gbnf=b'root ::= "Once upon a time, "')
         self.call(OK, "drain", self.scheduler)
         for name in "abc":
             self.assertEqual(self.ended[name], ("length", OK, TOKENS, alone))
         self.assertEqual(self.ended["stopped"], ("stopped", OK, 1, alone[:1]))
+        self.assertEqual(self.ended["none"], ("length", OK, 0, []))
         reason, _, _, ids = self.ended["json"]
         self.assertEqual((reason, self.decode(self.model, self.prompt, ids)),
                          ("end_of_text", "Once upon a time, "))

@@ -83,6 +83,7 @@ class LanguageModels(Python, SystemTest):
             self.model.generate(self.prompt, 30, fail)
         self.assertEqual(seen, [self.model.vocabulary_size])
         self.assertEqual(len(self.model.generate(self.prompt, 3)), 3)
+        self.assertEqual(self.model.generate(self.prompt, 0, fail), [])
 
     def test_errors_have_their_kinds_and_messages(self):
         with self.assertRaisesRegex(slip.BadInput, "/nowhere"):

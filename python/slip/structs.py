@@ -97,13 +97,13 @@ class TokenBias(ctypes.Structure):
 
 @c_struct
 class SamplingOptions(Options):
-    """How tokens are chosen. max_tokens: new tokens at most. temperature: 0 takes the likeliest token; above
-    0, `seed` seeds the random choices. top_k, top_p, min_p: 0 keeps all tokens; otherwise only the top_k
-    likeliest, the fewest likeliest of probability top_p together, or those with at least min_p of the
-    likeliest one's probability. repetition_penalty: divides positive logits of tokens that the text has
-    already; 0 stands for 1. presence_penalty, frequency_penalty: subtracted from logits of generated
-    tokens, once or per occurrence. guesses: 0 to 15 tokens to guess per message; a Scheduler has an
-    option of its own for this. sampling() fills logit_bias."""
+    """How tokens are chosen. max_tokens: new tokens at most; 0 computes nothing. temperature: 0 takes the
+    likeliest token; above 0, `seed` seeds the random choices. top_k, top_p, min_p: 0 keeps all tokens;
+    otherwise only the top_k likeliest, the fewest likeliest of probability top_p together, or those with at
+    least min_p of the likeliest one's probability. repetition_penalty: divides positive logits of tokens
+    that the text has already; 0 stands for 1. presence_penalty, frequency_penalty: subtracted from logits
+    of generated tokens, once or per occurrence. guesses: 0 to 15 tokens to guess per message; a Scheduler
+    has an option of its own for this. sampling() fills logit_bias."""
     max_tokens: Size
     temperature: Double
     seed: UInt64
