@@ -35,19 +35,22 @@ struct GenerationRequest {
     std::vector<TokenId> ends = {};
 };
 
-/// What a generation took part in. A message to David holds columns of several generations; its
-/// bytes and multiplications are shared by columns.
-struct Receipt {
+/// What a generation took part in: `rounds` are the messages that held columns of it. A message to
+/// David holds columns of several generations; its bytes and multiplications are shared by columns.
+struct Receipt : OnlineCosts {
     std::uint64_t prompt_tokens = 0;     ///< of the request
     std::uint64_t cached_tokens = 0;     ///< of these, not computed again
     std::uint64_t generated_tokens = 0;  ///< given to `on_token`
-    std::uint64_t rounds = 0;            ///< messages that held its columns, each with its reply
-    std::uint64_t checks = 0;            ///< of their replies that passed the check (INTEG-3)
-    std::uint64_t bytes_up = 0;          ///< to David, its share
-    std::uint64_t bytes_down = 0;        ///< from David, its share
-    std::uint64_t charlie_multiplications = 0;  ///< online, its share
-    std::uint64_t david_multiplications = 0;    ///< online, its share
-    std::uint64_t repeated_steps = 0;           ///< after a David was lost
+    std::uint64_t repeated_steps = 0;    ///< after a David was lost
+
+    /// Counts all of `others`.
+    void add(const Receipt& others) {
+        OnlineCosts::add(others);
+        prompt_tokens += others.prompt_tokens;
+        cached_tokens += others.cached_tokens;
+        generated_tokens += others.generated_tokens;
+        repeated_steps += others.repeated_steps;
+    }
 };
 
 /// How a generation ended.

@@ -77,13 +77,13 @@ void SharedCosts::share(const RunStatistics& before, const RunStatistics& after)
             const std::uint64_t whole = after.*cost - before.*cost;
             return whole * own.end / message_.count() - whole * own.first / message_.count();
         };
-        Receipt& receipt = *participants_[i].receipt;
-        receipt.rounds += after.rounds - before.rounds;
-        receipt.checks += after.checks - before.checks;
-        receipt.bytes_up += part(&RunStatistics::bytes_up);
-        receipt.bytes_down += part(&RunStatistics::bytes_down);
-        receipt.charlie_multiplications += part(&RunStatistics::charlie_multiplications);
-        receipt.david_multiplications += part(&RunStatistics::david_multiplications);
+        participants_[i].receipt->OnlineCosts::add(
+            {.rounds = after.rounds - before.rounds,
+             .checks = after.checks - before.checks,
+             .bytes_up = part(&RunStatistics::bytes_up),
+             .bytes_down = part(&RunStatistics::bytes_down),
+             .charlie_multiplications = part(&RunStatistics::charlie_multiplications),
+             .david_multiplications = part(&RunStatistics::david_multiplications)});
     }
 }
 

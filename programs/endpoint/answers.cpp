@@ -38,13 +38,17 @@ Json usage_of(const Receipt& receipt) {
 
 /// SERVE-7.
 Json slip_of(const ReceiptFacts& facts, const Receipt& receipt) {
-    const auto charlie = static_cast<double>(receipt.charlie_multiplications);
-    const double all = charlie + static_cast<double>(receipt.david_multiplications);
-    return {{"engine", facts.engine},           {"artifact", or_null(facts.digest)},
-            {"set", or_null(facts.set)},        {"rounds", receipt.rounds},
-            {"checks", receipt.checks},         {"bytes_up", receipt.bytes_up},
-            {"bytes_down", receipt.bytes_down}, {"epsilon", all > 0 ? Json(charlie / all) : Json()},
-            {"kernels", facts.kernels},         {"repeated_steps", receipt.repeated_steps}};
+    const bool multiplied = receipt.charlie_multiplications + receipt.david_multiplications > 0;
+    return {{"engine", facts.engine},
+            {"artifact", or_null(facts.digest)},
+            {"set", or_null(facts.set)},
+            {"rounds", receipt.rounds},
+            {"checks", receipt.checks},
+            {"bytes_up", receipt.bytes_up},
+            {"bytes_down", receipt.bytes_down},
+            {"epsilon", multiplied ? Json(receipt.charlie_share()) : Json()},
+            {"kernels", facts.kernels},
+            {"repeated_steps", receipt.repeated_steps}};
 }
 
 Json bytes_of(const Token& token) {

@@ -21,18 +21,6 @@ double seconds_between(std::chrono::steady_clock::time_point begin,
     return std::chrono::duration<double>(end - begin).count();
 }
 
-/// Those of one generation, beside those of others of the same request.
-void add(Receipt& sum, const Receipt& one) {
-    sum.generated_tokens += one.generated_tokens;
-    sum.rounds += one.rounds;
-    sum.checks += one.checks;
-    sum.bytes_up += one.bytes_up;
-    sum.bytes_down += one.bytes_down;
-    sum.charlie_multiplications += one.charlie_multiplications;
-    sum.david_multiplications += one.david_multiplications;
-    sum.repeated_steps += one.repeated_steps;
-}
-
 }  // namespace
 
 ApiError error_of(const GenerationEnd& end, const char* grammar_field) {
@@ -198,11 +186,9 @@ void Generation::on_end(std::size_t index, const GenerationEnd& end) {
     using Reason = GenerationEnd::Reason;
     shared_.observer->on_end(end, seconds_between(began_, Clock::now()));
     reply_->line().add(end, times_[index].first_token_seconds);
-    add(receipt_, end.receipt);
-    if (index % per_prompt_ == 0) {  // the others have the same prompt
-        receipt_.prompt_tokens += end.receipt.prompt_tokens;
-        receipt_.cached_tokens += end.receipt.cached_tokens;
-    }
+    Receipt own = end.receipt;
+    if (index % per_prompt_ > 0) own.prompt_tokens = own.cached_tokens = 0;  // the first's prompt
+    receipt_.add(own);
     --unended_;
     if (gone_) return;  // the reply closes the connection, or has had an error
     if (end.reason == Reason::failed || end.reason == Reason::cancelled)

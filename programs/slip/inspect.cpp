@@ -22,6 +22,7 @@
 #include "programs/slip/grid_shares.hpp"
 #include "programs/slip/inspect_hidden.hpp"
 #include "programs/slip/options.hpp"
+#include "slip/run_statistics.hpp"
 
 namespace slip::tool {
 namespace {
@@ -50,18 +51,12 @@ struct ArtifactReport {
     std::optional<Attention> attention;  // a language model's
     Strategy strategy = Strategy::lsc;
     std::vector<LayerReport> layers;
-    std::uint64_t charlie_multiplications = 0;  // per token or image, checks and scales included
-    std::uint64_t david_multiplications = 0;
+    OnlineCosts costs;          // per token or image, checks and scales included: multiplications
     std::size_t positions = 0;  // a language model's longest sequence, and its KV cache
     std::size_t kv_cache_bytes = 0;
     std::size_t workspace_bytes = 0;  // for its activations, at most, with workspace_threads
     std::size_t workspace_threads = 0;
     std::vector<std::string> warnings;
-
-    double charlie_share() const {
-        const auto charlie = static_cast<double>(charlie_multiplications);
-        return charlie / (charlie + static_cast<double>(david_multiplications));
-    }
 };
 
 /// log2 of how often the largest product of ENC-4 fits between 0 and (L - 1) / 2.
@@ -189,9 +184,10 @@ ArtifactReport report_on(const CharlieArtifact& charlie, const artifact::DavidAr
             row += member.shape.m;
         }
         const std::uint64_t columns = shapes[g].columns_per_token;
-        report.charlie_multiplications +=
-            columns * engines::charlie_multiplications_per_column(group, charlie.set());
-        report.david_multiplications += columns * group.product().multiplications();
+        report.costs.add(
+            {.charlie_multiplications =
+                 columns * engines::charlie_multiplications_per_column(group, charlie.set()),
+             .david_multiplications = columns * group.product().multiplications()});
     }
     find_whole_neighbours(report.layers);
     report.warnings = warnings_on(charlie, report.layers);
@@ -240,9 +236,9 @@ void print_json(const ArtifactReport& report) {
         {"attention", attention},
         {"strategy", name_of(report.strategy)},
         {"layers", layers},
-        {"charlie_multiplications_per_token", report.charlie_multiplications},
-        {"david_multiplications_per_token", report.david_multiplications},
-        {"charlie_share", report.charlie_share()},
+        {"charlie_multiplications_per_token", report.costs.charlie_multiplications},
+        {"david_multiplications_per_token", report.costs.david_multiplications},
+        {"charlie_share", report.costs.charlie_share()},
         {"max_positions", report.positions},
         {"kv_cache_bytes", report.kv_cache_bytes},
         {"workspace_bytes", report.workspace_bytes},
@@ -290,7 +286,8 @@ void print_table(const ArtifactReport& report) {
         "quantising, "
         "checks\n"
         "and scales, %.2f%% of all online multiplications are Charlie's.\n",
-        std::string(report.set).c_str(), name_of(report.strategy), 100 * report.charlie_share());
+        std::string(report.set).c_str(), name_of(report.strategy),
+        100 * report.costs.charlie_share());
     if (report.positions > 0) {
         std::printf(
             "KV cache of a sequence of %zu positions: %.1f MB; its activations, with %zu threads: "

@@ -10,6 +10,7 @@
 
 #include "optimized/artifact/layout.hpp"
 #include "optimized/engines/hybrid_engine.hpp"
+#include "slip/run_statistics.hpp"
 
 namespace slip::tool {
 namespace {
@@ -33,14 +34,8 @@ struct GroupReport {
 
 struct HiddenReport {
     std::vector<GroupReport> groups;
-    std::uint64_t charlie_multiplications = 0;  // per token, checks, scales and decoding included
-    std::uint64_t david_multiplications = 0;
+    OnlineCosts costs;  // per token, checks, scales and decoding included: multiplications
     std::vector<std::string> warnings;
-
-    double charlie_share() const {
-        const auto charlie = static_cast<double>(charlie_multiplications);
-        return charlie / (charlie + static_cast<double>(david_multiplications));
-    }
 };
 
 GroupReport report_on(const CharlieGroup& group, const base::parameters::ParameterSet& set) {
@@ -69,8 +64,9 @@ HiddenReport report_on(const CharlieArtifact& charlie) {
     for (std::size_t g = 0; g < charlie.groups().size(); ++g) {
         const CharlieGroup& group = charlie.groups()[g];
         report.groups.push_back(report_on(group, set));
-        report.charlie_multiplications += engines::charlie_multiplications_per_column(group, set);
-        report.david_multiplications += charlie.davids_product(g).multiplications();
+        report.costs.add(
+            {.charlie_multiplications = engines::charlie_multiplications_per_column(group, set),
+             .david_multiplications = charlie.davids_product(g).multiplications()});
     }
     const auto small = std::ranges::count_if(report.groups, [](const auto& g) { return !g.pays; });
     if (small > 0) {
@@ -103,9 +99,9 @@ void print_json(const CharlieArtifact& charlie, const HiddenReport& report) {
         {"set", charlie.set().name},
         {"attention", name_of(charlie.config().attention)},
         {"groups", groups},
-        {"charlie_multiplications_per_token", report.charlie_multiplications},
-        {"david_multiplications_per_token", report.david_multiplications},
-        {"charlie_share", report.charlie_share()},
+        {"charlie_multiplications_per_token", report.costs.charlie_multiplications},
+        {"david_multiplications_per_token", report.costs.david_multiplications},
+        {"charlie_share", report.costs.charlie_share()},
         {"warnings", report.warnings}};
     std::cout << json.dump() << '\n';
 }
@@ -131,7 +127,7 @@ void print_table(const CharlieArtifact& charlie, const HiddenReport& report) {
         "per weight; !: hiding adds more rows than the group has. set %s: %.2f%% of all online "
         "multiplications\n"
         "are Charlie's.\n",
-        std::string(charlie.set().name).c_str(), 100 * report.charlie_share());
+        std::string(charlie.set().name).c_str(), 100 * report.costs.charlie_share());
     for (const std::string& warning : report.warnings)
         std::printf("warning: %s\n", warning.c_str());
 }

@@ -152,10 +152,7 @@ RC_GTEST_PROP(Scheduler, SERVE_1_LIN_4_so_it_is_over_the_protocol, ()) {
     for (const Outcome& outcome : outcomes) {
         const Receipt& receipt = outcome.receipt();
         RC_ASSERT(receipt.checks == receipt.rounds);
-        sum.bytes_up += receipt.bytes_up;
-        sum.bytes_down += receipt.bytes_down;
-        sum.charlie_multiplications += receipt.charlie_multiplications;
-        sum.david_multiplications += receipt.david_multiplications;
+        sum.add(receipt);
     }
     const RunStatistics run = scheduler.statistics().run;
     RC_ASSERT(sum.bytes_up == run.bytes_up);

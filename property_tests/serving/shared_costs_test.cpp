@@ -91,10 +91,7 @@ RC_GTEST_PROP(SharedCosts, SERVE_1_shares_of_all_messages_add_up, ()) {
     Receipt sum;
     for (const Receipt& receipt : receipts) {
         RC_ASSERT(receipt.checks == receipt.rounds);
-        sum.bytes_up += receipt.bytes_up;
-        sum.bytes_down += receipt.bytes_down;
-        sum.charlie_multiplications += receipt.charlie_multiplications;
-        sum.david_multiplications += receipt.david_multiplications;
+        sum.add(receipt);
     }
     RC_ASSERT(sum.bytes_up == runtime.run.bytes_up);
     RC_ASSERT(sum.bytes_down == runtime.run.bytes_down);
