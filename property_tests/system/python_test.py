@@ -131,7 +131,7 @@ class Schedulers(Python, SystemTest):
                 scheduler.submit(self.prompt, 1)
 
     def test_SERVE_4_prompts_are_kept_unless_none_are_wanted(self):
-        for options, kept in ({}, True), ({"keeps_no_prompts": 1}, False):
+        for options, kept in ({}, True), ({"keeps_no_prompts": True}, False):
             lines = []
             with slip.LanguageModel.checkpoint(TINYSTORIES) as model, \
                     slip.Scheduler(model, lines.append, **options) as scheduler:
@@ -210,7 +210,9 @@ class Splits(Python, SystemTest):
                 charlie.statistics()
             now = scheduler.statistics()
         self.assertEqual((now.serving, now.damaged, now.live, now.waiting, now.generations, now.sessions,
-                          now.rejects), (1, 0, 0, 0, 1, 1, 0))
+                          now.rejects), (True, False, 0, 0, 1, 1, 0))
+        self.assertIs(now.serving, True)
+        self.assertIs(now.damaged, False)
         self.assertEqual(now.generated_tokens, len(generation.ids))
         self.assertGreaterEqual(now.full_stock_tokens, now.stock_tokens)
         self.assertGreater(now.full_stock_tokens, 0)
@@ -226,7 +228,7 @@ class Splits(Python, SystemTest):
         with slip.David(out / "david", threads=1) as david, \
                 david.serve("127.0.0.1:0", tls / "david") as server, \
                 slip.LanguageModel.over_tls(out, f"127.0.0.1:{server.port}", tls / "charlie") as charlie, \
-                slip.Scheduler(charlie, ends_when_lost=1) as scheduler:
+                slip.Scheduler(charlie, ends_when_lost=True) as scheduler:
             scheduler.submit([1, 2, 3], 8).result(600)
             server.close()
             with self.assertRaisesRegex(slip.ProtocolError, "there is none after 0 ms"):
@@ -323,8 +325,8 @@ KEYWORDS = {"CharlieKeywords": ("CharlieOptions", {"note", "note_context"}),
 
 
 def numbers(hints):
-    """From each name to int or float, or None for what C gets a pointer to."""
-    return {name: hint if hint in (int, float) else None for name, hint in hints.items()}
+    """From each name to int, float or bool, or None for what C gets a pointer to."""
+    return {name: hint if hint in (int, float, bool) else None for name, hint in hints.items()}
 
 
 def differing(package):
@@ -381,12 +383,36 @@ class Hints(Outside):
     def test_keywords_are_the_members_of_the_structs(self):
         self.assertEqual(differing(slip), [])
         for *change, expected in [
-                ("david.py", "    gpu: int\n", "", "DavidKeywords: gpu"),
+                ("david.py", "    gpu: bool\n", "", "DavidKeywords: gpu"),
                 ("splits.py", "    shards: int\n", "    shards: int\n    shard: int\n",
                  "SplitKeywords: shard"),
-                ("models.py", "    top_k: int\n", "    top_k: float\n", "SamplingKeywords: top_k")]:
+                ("models.py", "    top_k: int\n", "    top_k: float\n", "SamplingKeywords: top_k"),
+                ("david.py", "    gpu: bool\n", "    gpu: int\n", "DavidKeywords: gpu")]:
             with self.subTest(expected):
                 self.assertEqual(differing(self.broken(*change)), [expected])
+
+    def test_switches_of_c_are_bools_of_python_both_ways(self):
+        header = (ROOT / "include/slip/slip.h").read_text()
+        switches = set(re.findall(r"^    int (\w+);\s*/\*\*< 1:", header, re.MULTILINE))
+        self.assertIn("gpu", switches)
+        found = set()
+        for struct in {value for value in vars(slip).values()
+                       if inspect.isclass(value) and issubclass(value, slip.Options) and value.__doc__}:
+            for name, hint in typing.get_type_hints(struct).items():
+                if hint is not bool:
+                    continue
+                found.add(name)
+                one = struct()
+                self.assertIs(getattr(one, name), False)
+                for given, read in ((True, True), (False, False), (1, True), (0, False), (256, True)):
+                    setattr(one, name, given)
+                    self.assertIs(getattr(one, name), read)
+                    self.assertIs(getattr(struct(**{name: given}), name), read)
+                    field = ctypes.c_int.from_buffer(one, getattr(struct, name).offset)
+                    self.assertEqual(field.value, int(read))
+                with self.assertRaises(TypeError):
+                    setattr(one, name, "no")
+        self.assertEqual(found, switches)
 
     def test_what_a_user_imports_is_named(self):
         self.assertEqual(unnamed(slip), [])

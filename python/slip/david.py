@@ -22,7 +22,7 @@ class DavidKeywords(TypedDict, total=False):
     max_sessions: int
     timeout_ms: int
     patience_ms: int
-    gpu: int
+    gpu: bool
 
 
 class David(Object):

@@ -30,8 +30,8 @@ class SchedulerKeywords(TypedDict, total=False):
     kept_prompt_bytes: int
     kept_prompt_tenants: int
     reopen_limit_ms: int
-    keeps_no_prompts: int
-    ends_when_lost: int
+    keeps_no_prompts: bool
+    ends_when_lost: bool
 
 
 class Generation:

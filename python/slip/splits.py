@@ -21,8 +21,8 @@ class SplitKeywords(TypedDict, total=False):
     plan: StrPath | None
     rank: int
     threads: int
-    paper_attention: int
-    accept_grid: int
+    paper_attention: bool
+    accept_grid: bool
     audit: StrPath | None
     seal: StrPath | None
     shards: int

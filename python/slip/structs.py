@@ -3,6 +3,7 @@
 A member of a struct has one hint that says both what Python reads from it and its type in C."""
 
 import ctypes
+import operator
 from ctypes import POINTER, c_char_p, c_double, c_float, c_int, c_int32, c_size_t, c_uint32, c_uint64, \
     c_void_p
 from typing import Annotated, Any, Optional, TypeVar, get_type_hints
@@ -12,6 +13,7 @@ REPORT = ctypes.CFUNCTYPE(None, c_void_p, c_char_p)
 
 Size = Annotated[int, c_size_t]
 Int = Annotated[int, c_int]
+Flag = Annotated[bool, c_int]
 Int32 = Annotated[int, c_int32]
 UInt32 = Annotated[int, c_uint32]
 UInt64 = Annotated[int, c_uint64]
@@ -22,10 +24,25 @@ Address = Annotated[Optional[int], c_void_p]
 _Struct = TypeVar("_Struct", bound=ctypes.Structure)
 
 
+class _FlagMember:
+    """A member of a struct that is 0 or 1 in C and a bool in Python."""
+
+    def __init__(self, field: Any) -> None:
+        self._field = field
+
+    def __get__(self, struct: Optional[ctypes.Structure], owner: Optional[type] = None) -> Any:
+        return self._field if struct is None else bool(self._field.__get__(struct, owner))
+
+    def __set__(self, struct: ctypes.Structure, value: bool) -> None:
+        self._field.__set__(struct, int(operator.index(value) != 0))
+
+
 def c_struct(cls: type[_Struct]) -> type[_Struct]:
     """Gives a ctypes.Structure its members: those that it has hints for, after those of its base."""
     hints = get_type_hints(cls, include_extras=True)
     cls._fields_ = [(name, hint.__metadata__[0]) for name, hint in hints.items()]
+    for name in [name for name, hint in hints.items() if hint.__origin__ is bool]:
+        setattr(cls, name, _FlagMember(getattr(cls, name)))
     return cls
 
 
@@ -128,12 +145,12 @@ class ChatMessage(ctypes.Structure):
 @c_struct
 class SchedulerOptions(Options):
     """Limits of a Scheduler. live: generations computed together. waiting, waiting_per_tenant: generations
-    that may wait, in all and of one tenant. prompt_tokens_per_step: tokens of prompts in one step.
-    guesses: 0 to 15 tokens that each generation guesses at a time, while a step has at most guess_columns
-    columns of answers. kept_prompt_bytes: bytes of keys and values kept for prompts;
-    keeps_no_prompts: 1 keeps none. kept_prompt_tenants: tenants among whom that memory is divided.
-    reopen_limit_ms: how long generations wait for a lost David to come back; ends_when_lost: 1 ends them at
-    once. `note` and note_context are set by this package."""
+    that may wait, in all and of one tenant. prompt_tokens_per_step: tokens of prompts in one step. guesses:
+    0 to 15 tokens that each generation guesses at a time, while a step has at most guess_columns columns of
+    answers. kept_prompt_bytes: bytes of keys and values kept for prompts; keeps_no_prompts: True keeps
+    none. kept_prompt_tenants: tenants among whom that memory is divided. reopen_limit_ms: how long
+    generations wait for a lost David to come back; ends_when_lost: True ends them at once. `note` and
+    note_context are set by this package."""
     live: Size
     waiting: Size
     waiting_per_tenant: Size
@@ -145,21 +162,21 @@ class SchedulerOptions(Options):
     reopen_limit_ms: UInt32
     note: Annotated[Any, REPORT]
     note_context: Address
-    keeps_no_prompts: Int
-    ends_when_lost: Int
+    keeps_no_prompts: Flag
+    ends_when_lost: Flag
 
 
 @c_struct
 class SchedulerStatistics(Options):
-    """What a Scheduler has done so far and does now. serving: 1 if a session is open, or the model needs
-    none. damaged: 1 if Charlie's own files or memory are damaged, so that generations end at once. live:
+    """What a Scheduler has done so far and does now. serving: whether a session is open, or the model needs
+    none. damaged: whether Charlie's own files or memory are damaged, so that generations end at once. live:
     generations in the next step. waiting: those that are not live yet. generations: those that have ended.
     prompt_tokens: computed; cached_tokens: of prompts, not computed again. generated_tokens: of all
     generations. sessions: opened, the first among them. rejects: wrong replies. stock_tokens: tokens for
     which every group has masks in stock; full_stock_tokens: the same when the stock is full, 0 if there is
     none."""
-    serving: Int
-    damaged: Int
+    serving: Flag
+    damaged: Flag
     live: Size
     waiting: Size
     generations: UInt64
@@ -238,17 +255,17 @@ ON_PROGRESS = ctypes.CFUNCTYPE(c_int, c_void_p, POINTER(SplitProgress))
 class SplitOptions(Options):
     """What split() does. set: "hidden", "paper-lattice" or "paper"; by default hidden, and paper-lattice
     with a plan or a rank. plan: path of a plan's JSON file. rank: without a plan, K for every linear layer
-    of the blocks; 0 is no plan. threads: 0 is all of the machine's. paper_attention: 1 for the order of the
-    paper's figure. accept_grid: 1 also splits matrices on a coarse grid. audit: folder to make for the
-    owner's copy of a hidden split's integer model. seal: path of a key of 32 random bytes that encrypts
+    of the blocks; 0 is no plan. threads: 0 is all of the machine's. paper_attention: True for the order of
+    the paper's figure. accept_grid: True also splits matrices on a coarse grid. audit: folder to make for
+    the owner's copy of a hidden split's integer model. seal: path of a key of 32 random bytes that encrypts
     Charlie's hints. shards: Davids among whom David's half is divided; 0 is one. split() sets the
     callbacks."""
     set: Text
     plan: Text
     rank: Size
     threads: Size
-    paper_attention: Int
-    accept_grid: Int
+    paper_attention: Flag
+    accept_grid: Flag
     audit: Text
     seal: Text
     on_progress: Annotated[Any, ON_PROGRESS]
@@ -261,9 +278,9 @@ class SplitOptions(Options):
 class DavidOptions(Options):
     """How David computes and serves. threads: that share a product; 0 is all of the machine's. max_sessions:
     of a Server at one time. timeout_ms: for a handshake or a frame that has begun. patience_ms: for the
-    peer's next frame to begin. gpu: 1 multiplies on the first NVIDIA GPU."""
+    peer's next frame to begin. gpu: True multiplies on the first NVIDIA GPU."""
     threads: Size
     max_sessions: Size
     timeout_ms: UInt32
     patience_ms: UInt32
-    gpu: Int
+    gpu: Flag
