@@ -14,6 +14,7 @@
 #include "optimized/graph/generate.hpp"
 #include "optimized/protocol/frames.hpp"
 #include "property_tests/generators/left_factor.hpp"
+#include "property_tests/generators/product_fixture.hpp"
 #include "property_tests/generators/synthetic_model.hpp"
 #include "property_tests/generators/values.hpp"
 #include "reference/encoding.hpp"
@@ -27,6 +28,7 @@ using namespace base;
 using namespace engines;
 using namespace protocol;
 using base::Engine;
+using fixture::to_reference;
 
 namespace ref = reference;
 
@@ -73,14 +75,6 @@ std::vector<float> input_of_kind(int kind, std::size_t n, std::mt19937_64& bits)
         for (float& value : x) value = normal(bits);
     }
     return x;
-}
-
-ref::Matrix to_reference(const auto& view) {
-    ref::Matrix matrix(view.rows(), view.cols());
-    for (std::size_t i = 0; i < view.rows(); ++i) {
-        for (std::size_t j = 0; j < view.cols(); ++j) matrix(i, j) = view.row(i)[j];
-    }
-    return matrix;
 }
 
 RC_GTEST_PROP(Model, LIN_2_LIN_3_hybrid_equals_the_integer_model_over_Z, ()) {

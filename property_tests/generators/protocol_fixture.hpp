@@ -1,7 +1,8 @@
-// What the tests of the protocol share: random models with their check, and a transport that
-// records and corrupts.
+// What tests of sessions share, of every room that has them: random models with their check, frames
+// and columns for them, and a transport that records and corrupts.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -11,10 +12,12 @@
 #include <ostream>
 #include <random>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
 #include "optimized/base/error.hpp"
+#include "optimized/base/parameters.hpp"
 #include "optimized/protocol/charlie.hpp"
 #include "optimized/protocol/david.hpp"
 #include "optimized/protocol/frames.hpp"
@@ -83,6 +86,39 @@ private:
                       planes);
     }
 };
+
+using protocol::wire::FrameType;
+using protocol::wire::Refusal;
+
+inline std::span<const std::byte> payload_of(const Bytes& frame) {
+    return std::span(frame).subspan(protocol::wire::length_bytes);
+}
+
+inline Bytes handle(protocol::DavidSession& david, const Bytes& frame) {
+    const auto answer = david.handle(payload_of(frame));
+    return {answer.begin(), answer.end()};
+}
+
+inline Bytes hello_for(const Model& model) {
+    return protocol::wire::encode_hello({2, model.david.set.code, model.david.digest});
+}
+
+/// An APPLY or REPLY of these bytes, whatever they are.
+inline Bytes message(FrameType type, const protocol::wire::ColumnsHeader& header,
+                     const Residues& residues) {
+    Bytes frame(protocol::wire::columns_frame_bytes(residues.size()));
+    const auto place = protocol::wire::begin_columns(type, header, frame);
+    std::copy(residues.begin(), residues.end(), place.begin());
+    return frame;
+}
+
+inline Columns some_columns(const Model& model, std::size_t columns = 1, base::GroupId group = 0) {
+    Random random(columns);
+    return random_columns(model.matrices[group], columns, Fill::random, random, model.planes());
+}
+
+inline Bytes abort_frame() { return protocol::wire::encode_empty(FrameType::abort); }
+inline Bytes close_frame() { return protocol::wire::encode_empty(FrameType::close); }
 
 /// Charlie's session on `model`, which outlives it.
 class Charlie : public protocol::CharlieSession {

@@ -20,7 +20,9 @@ namespace slip::fixture {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-inline constexpr TimeLimits generous_limits{120s, 120s};  // however loaded the machine is
+/// What no peer exceeds who does his part, however loaded the machine is.
+inline constexpr auto generous = 120s;
+inline constexpr TimeLimits generous_limits{generous, generous};
 
 struct Ends {
     std::unique_ptr<Transport> charlie;

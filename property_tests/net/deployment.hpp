@@ -8,30 +8,20 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <atomic>
 #include <cerrno>
-#include <chrono>
-#include <condition_variable>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "optimized/net/certificates.hpp"
-#include "property_tests/generators/protocol_fixture.hpp"
 #include "property_tests/generators/temporary_folder.hpp"
+#include "property_tests/net/serving_david.hpp"
 #include "slip/tls.hpp"
 
 namespace slip::fixture {
 
-using namespace std::chrono_literals;
 namespace fs = std::filesystem;
-
-/// What no peer exceeds who does his part, however loaded the machine is.
-inline constexpr auto generous = 120s;
 
 /// Two deployments, made once: ours, and another with an authority of its own.
 struct Deployments {
@@ -60,8 +50,7 @@ struct Party {
 inline Party options_of(const std::string& deployment, net::Role role) {
     Party options;
     options.folder = Deployments::path() / deployment / net::name_of(role);
-    options.limits.timeout = generous;
-    options.limits.patience = generous;
+    options.limits = generous_limits;
     return options;
 }
 
@@ -69,87 +58,33 @@ inline std::unique_ptr<Transport> connect_as(const Endpoint& endpoint, const Par
     return connect_tls(endpoint, charlie.folder, charlie.limits);
 }
 
-/// A David on a free port, served by a thread of its own.
-class RunningServer {
+/// A David on a free port.
+class RunningServer : public ServingDavid<TlsServer> {
 public:
     explicit RunningServer(const Model& model,
                            const Party& tls = options_of("ours", net::Role::david),
                            std::size_t max_sessions = 8)
-        : model_(model),
-          server_(
-              {"127.0.0.1", "0"}, tls.folder, {.max_sessions = max_sessions, .limits = tls.limits},
-              [this](Transport& transport) {
-                  protocol::DavidSession session(model_.david);
-                  protocol::serve(session, transport);
-                  ++finished;
-              },
-              [this](const std::string& line) {
-                  const std::lock_guard lock(mutex_);
-                  lines_.push_back(line);
-                  reported_.notify_all();
-              }),
-          thread_([this] { server_.run(); }) {}
-    ~RunningServer() { stop(); }
-
-    void stop() {
-        server_.stop();
-        if (thread_.joinable()) thread_.join();
-    }
-    Endpoint endpoint() const { return {"127.0.0.1", std::to_string(server_.port())}; }
-
-    /// Waits until a reported line contains `text`.
-    bool reports(const std::string& text) {
-        std::unique_lock lock(mutex_);
-        return reported_.wait_for(lock, generous, [&] {
-            return std::any_of(lines_.begin(), lines_.end(), [&](const std::string& line) {
-                return line.find(text) != std::string::npos;
-            });
-        });
-    }
-    std::vector<std::string> lines() {
-        const std::lock_guard lock(mutex_);
-        return lines_;
-    }
-
-    std::atomic<int> finished{0};
-
-private:
-    const Model& model_;
-    std::mutex mutex_;
-    std::condition_variable reported_;
-    std::vector<std::string> lines_;
-    TlsServer server_;
-    std::thread thread_;
+        : ServingDavid(model, {.max_sessions = max_sessions, .limits = tls.limits},
+                       Endpoint{"127.0.0.1", "0"}, tls.folder) {}
+    Endpoint endpoint() const { return {"127.0.0.1", std::to_string(server().port())}; }
 };
 
-/// Charlie with a connection of his own.
-struct Client {
+struct Client : ConnectedCharlie {
     Client(const Model& model, const Endpoint& endpoint,
            const Party& tls = options_of("ours", net::Role::charlie))
-        : transport(connect_as(endpoint, tls)), charlie(model, *transport, stock_of(4)) {}
-    std::unique_ptr<Transport> transport;
-    Charlie charlie;
+        : ConnectedCharlie(model, connect_as(endpoint, tls)) {}
 };
 
-inline bool works(Client& client, const Model& model) {
-    return gives_exact_products(client.charlie, model, 2);
-}
-
-inline bool serves(RunningServer& server, const Model& model) {
+inline bool serves(const RunningServer& server, const Model& model) {
     Client client(model, server.endpoint());
     return works(client, model);
 }
 
 /// The same, once the server has noticed that others are gone.
-inline bool serves_soon(RunningServer& server, const Model& model) {
-    for (int i = 0; i < 200; ++i) {
-        try {
-            return serves(server, model);
-        } catch (const ProtocolError&) {
-            std::this_thread::sleep_for(20ms);
-        }
-    }
-    return false;
+inline bool serves_soon(const RunningServer& server, const Model& model) {
+    return works_soon(model, [&] {
+        return connect_as(server.endpoint(), options_of("ours", net::Role::charlie));
+    });
 }
 
 /// A TCP connection that speaks whatever the test makes it speak.

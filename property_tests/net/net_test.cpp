@@ -11,8 +11,8 @@
 
 #include "optimized/net/deadline.hpp"
 #include "optimized/net/slow_peer.hpp"
+#include "property_tests/generators/protocol_fixture.hpp"
 #include "property_tests/net/deployment.hpp"
-#include "property_tests/protocol/session_fixture.hpp"
 
 namespace slip::fixture {
 namespace {

@@ -11,12 +11,10 @@
 
 #include <algorithm>
 #include <array>
-#include <condition_variable>
 #include <filesystem>
 #include <fstream>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -25,8 +23,7 @@
 #include "optimized/net/named_socket.hpp"
 #include "optimized/net/shared_memory_connection.hpp"
 #include "property_tests/generators/temporary_folder.hpp"
-#include "property_tests/generators/transport_ends.hpp"
-#include "property_tests/protocol/session_fixture.hpp"
+#include "property_tests/net/serving_david.hpp"
 #include "slip/shared_memory.hpp"
 
 namespace slip::fixture {
@@ -36,76 +33,29 @@ namespace fs = std::filesystem;
 namespace wire = protocol::wire;
 using net::OwnDescriptor;
 
-constexpr TimeLimits patient{120s, 120s};
+struct OwnFolder {
+    fs::path name() const { return folder.path() / "david"; }
+    testing::TemporaryFolder folder;
+};
 
-/// A David in a folder of his own, served by a thread.
-class LocalServer {
+/// A David in a folder of his own.
+class LocalServer : public OwnFolder, public ServingDavid<SharedMemoryServer> {
 public:
-    explicit LocalServer(const Model& model, const TimeLimits& limits = patient,
+    explicit LocalServer(const Model& model, const TimeLimits& limits = generous_limits,
                          std::size_t max_sessions = 8,
                          std::optional<std::uint32_t> peer_user = std::nullopt)
-        : model_(model),
-          server_(
-              name(), peer_user, {.max_sessions = max_sessions, .limits = limits},
-              [this](Transport& transport) {
-                  protocol::DavidSession session(model_.david);
-                  protocol::serve(session, transport);
-              },
-              [this](const std::string& line) {
-                  const std::lock_guard lock(mutex_);
-                  lines_ += line + "\n";
-                  reported_.notify_all();
-              }),
-          thread_([this] { server_.run(); }) {}
-    ~LocalServer() { stop(); }
-
-    void stop() {
-        server_.stop();
-        if (thread_.joinable()) thread_.join();
+        : ServingDavid(model, {.max_sessions = max_sessions, .limits = limits}, name(), peer_user) {
     }
-    fs::path name() const { return folder.path() / "david"; }
-    /// Waits until a reported line contains `text`.
-    bool reports(const std::string& text) {
-        std::unique_lock lock(mutex_);
-        return reported_.wait_for(lock, 120s,
-                                  [&] { return lines_.find(text) != std::string::npos; });
-    }
-
-    testing::TemporaryFolder folder;
-
-private:
-    const Model& model_;
-    std::mutex mutex_;
-    std::condition_variable reported_;
-    std::string lines_;
-    SharedMemoryServer server_;
-    std::thread thread_;
 };
 
-/// Charlie with a connection of his own.
-struct LocalClient {
+struct LocalClient : ConnectedCharlie {
     LocalClient(const Model& model, const fs::path& name)
-        : transport(connect_shared_memory(name, patient)),
-          charlie(model, *transport, stock_of(4)) {}
-    std::unique_ptr<Transport> transport;
-    Charlie charlie;
+        : ConnectedCharlie(model, connect_shared_memory(name, generous_limits)) {}
 };
-
-bool works(LocalClient& client, const Model& model) {
-    return gives_exact_products(client.charlie, model, 2);
-}
 
 /// Once the server has noticed that others are gone.
 bool serves_soon(const LocalServer& server, const Model& model) {
-    for (int i = 0; i < 200; ++i) {
-        try {
-            LocalClient client(model, server.name());
-            return works(client, model);
-        } catch (const ProtocolError&) {
-            std::this_thread::sleep_for(20ms);
-        }
-    }
-    return false;
+    return works_soon(model, [&] { return connect_shared_memory(server.name(), generous_limits); });
 }
 
 /// A connection that says what the test makes it say.
@@ -171,7 +121,7 @@ TEST(SharedMemoryServer, SESS_12_a_folder_in_which_others_may_write_is_refused_b
         }
         expect_bad_input([&] { listen_at(folder / "david"); }, "other users may write");
         EXPECT_TRUE(folder.empty());
-        expect_complaint([&] { connect_shared_memory(server.name(), patient); },
+        expect_complaint([&] { connect_shared_memory(server.name(), generous_limits); },
                          "other users may write");
     }
     ASSERT_EQ(::chmod(server.folder.path().c_str(), 0755), 0);
@@ -198,7 +148,7 @@ TEST(SharedMemoryServer, SESS_12_the_socket_of_a_process_that_is_gone_is_replace
     }
     ASSERT_EQ(::waitpid(process, nullptr, 0), process);
     ASSERT_TRUE(fs::is_socket(name));
-    expect_complaint([&] { connect_shared_memory(name, patient); }, "shm:" + name.string());
+    expect_complaint([&] { connect_shared_memory(name, generous_limits); }, "shm:" + name.string());
     {
         const net::NamedListener listener(name, false);
         expect_bad_input([&] { listen_at(name); }, "another process listens there");
@@ -230,7 +180,7 @@ std::string as_another_user(const fs::path& name, uid_t user) {
         std::string told = "served";
         if (::setgid(user) != 0 || ::setuid(user) != 0) ::_exit(1);
         try {
-            connect_shared_memory(name, patient);
+            connect_shared_memory(name, generous_limits);
         } catch (const std::exception& error) {
             told = error.what();
         }
@@ -247,7 +197,7 @@ TEST(SharedMemoryServer, SESS_12_another_user_is_refused_unless_he_is_named) {
     if (::geteuid() != 0) GTEST_SKIP() << "it takes another user";
     constexpr std::uint32_t named = 65534, other = 65533;
     const Model model(local_shapes, Fill::random, 1);
-    LocalServer closed(model), open(model, patient, 8, named);
+    LocalServer closed(model), open(model, generous_limits, 8, named);
     for (LocalServer* server : {&closed, &open}) {
         ASSERT_EQ(::chmod(server->folder.path().c_str(), 0711), 0);
     }
@@ -266,7 +216,8 @@ TEST(SharedMemoryServer, SESS_12_whoever_listens_must_own_the_folder) {
     const Model model(local_shapes, Fill::random, 1);
     LocalServer server(model);
     ASSERT_EQ(::chown(server.folder.path().c_str(), 65534, 65534), 0);
-    expect_complaint([&] { connect_shared_memory(server.name(), patient); }, "another user");
+    expect_complaint([&] { connect_shared_memory(server.name(), generous_limits); },
+                     "another user");
     expect_bad_input([&] { listen_at(server.folder / "other"); }, "another user");
 }
 
@@ -309,7 +260,7 @@ TEST(SharedMemoryServer, SESS_8_a_david_who_does_not_take_the_memory_is_given_up
                 ::send(one.number(), answer.data(), answer.size(), MSG_NOSIGNAL);
             } while (net::wait_until_ready(listener, POLLIN, Clock::now() + 20ms, -1) == 0);
         });
-        expect_complaint([&] { connect_shared_memory(folder / "david", patient); },
+        expect_complaint([&] { connect_shared_memory(folder / "david", generous_limits); },
                          "the shared memory was not taken");
         thread.join();
     }
@@ -320,7 +271,7 @@ TEST(SharedMemoryServer, WIRE_9_a_david_who_announces_too_much_ends_the_session)
     const Model model(local_shapes, Fill::random, 1);
     const testing::TemporaryFolder folder;
     SharedMemoryServer server(
-        folder / "david", std::nullopt, {.max_sessions = 4, .limits = patient},
+        folder / "david", std::nullopt, {.max_sessions = 4, .limits = generous_limits},
         [](Transport& charlie) {
             charlie.await_frame();
             charlie.send(Bytes(4, std::byte{0xff}));
@@ -338,7 +289,7 @@ TEST(SharedMemoryServer, WIRE_9_a_david_who_announces_too_much_ends_the_session)
 TEST(SharedMemoryServer, WIRE_9_a_malformed_frame_is_refused_and_the_refusal_arrives) {
     const Model model(local_shapes, Fill::random, 1);
     LocalServer server(model);
-    const auto transport = connect_shared_memory(server.name(), patient);
+    const auto transport = connect_shared_memory(server.name(), generous_limits);
     transport->send(Bytes(std::size_t{1} << 24, std::byte{0x55}));
     Bytes answer(6);
     transport->receive(answer);
@@ -348,7 +299,7 @@ TEST(SharedMemoryServer, WIRE_9_a_malformed_frame_is_refused_and_the_refusal_arr
 
 TEST(SharedMemoryServer, WIRE_7_sessions_beyond_the_limit_are_told_that_david_is_busy) {
     const Model model(local_shapes, Fill::random, 1);
-    LocalServer server(model, patient, 1);
+    LocalServer server(model, generous_limits, 1);
     {
         LocalClient one(model, server.name());
         try {
@@ -364,7 +315,7 @@ TEST(SharedMemoryServer, WIRE_7_sessions_beyond_the_limit_are_told_that_david_is
 
 TEST(SharedMemoryServer, SESS_8_silent_connections_give_way) {
     const Model model(local_shapes, Fill::random, 1);
-    LocalServer server(model, patient, 2);  // room for four
+    LocalServer server(model, generous_limits, 2);  // room for four
     std::vector<OwnDescriptor> silent;
     for (int i = 0; i < 8; ++i) silent.push_back(plain(server.name()));
     LocalClient client(model, server.name());
@@ -374,10 +325,10 @@ TEST(SharedMemoryServer, SESS_8_silent_connections_give_way) {
 
 TEST(SharedMemoryServer, SESS_4_one_killed_within_a_frame_hurts_no_other) {
     const Model model(local_shapes, Fill::random, 1);
-    LocalServer server(model, patient, 2);
+    LocalServer server(model, generous_limits, 2);
     LocalClient one(model, server.name());
     for (int i = 0; i < 3; ++i) {  // more often than there are places
-        const auto killed = connect_shared_memory(server.name(), patient);
+        const auto killed = connect_shared_memory(server.name(), generous_limits);
         const Bytes hello = hello_for(model);
         killed->send(std::span(hello).first(20));
     }
@@ -396,7 +347,8 @@ TEST(SharedMemoryServer, stop_ends_sessions_that_hang) {
     EXPECT_THROW(works(client, model), ProtocolError);
     EXPECT_TRUE(is_ended(silent));
     EXPECT_TRUE(server.folder.empty());
-    expect_complaint([&] { connect_shared_memory(server.name(), patient); }, "No such file");
+    expect_complaint([&] { connect_shared_memory(server.name(), generous_limits); },
+                     "No such file");
 }
 
 TEST(SharedMemoryServer, stop_before_run_and_twice_is_harmless) {

@@ -14,7 +14,7 @@
 #include "optimized/secrets/product_check.hpp"
 #include "optimized/secrets/weight_secrets.hpp"
 #include "optimized/split/hidden_matrix.hpp"
-#include "property_tests/protocol/session_fixture.hpp"
+#include "property_tests/generators/protocol_fixture.hpp"
 
 namespace slip::fixture {
 

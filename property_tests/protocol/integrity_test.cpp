@@ -11,7 +11,7 @@
 #include "optimized/protocol/integrity.hpp"
 #include "optimized/protocol/residue_exchange.hpp"
 #include "optimized/secrets/check_secret.hpp"
-#include "property_tests/protocol/session_fixture.hpp"
+#include "property_tests/generators/protocol_fixture.hpp"
 #include "property_tests/protocol/tampering.hpp"
 #include "property_tests/secrets/defined_secret.hpp"
 

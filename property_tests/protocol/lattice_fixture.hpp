@@ -11,7 +11,7 @@
 #include "optimized/masks/lattice_stock.hpp"
 #include "optimized/secrets/product_check.hpp"
 #include "optimized/split/hint.hpp"
-#include "property_tests/protocol/session_fixture.hpp"
+#include "property_tests/generators/protocol_fixture.hpp"
 
 namespace slip::fixture {
 

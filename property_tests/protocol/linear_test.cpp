@@ -5,7 +5,7 @@
 #include "optimized/base/parameters.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "property_tests/generators/packed_factors.hpp"
-#include "property_tests/protocol/session_fixture.hpp"
+#include "property_tests/generators/protocol_fixture.hpp"
 #include "reference/linear.hpp"
 
 namespace slip::fixture {

@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "property_tests/protocol/session_fixture.hpp"
+#include "property_tests/generators/protocol_fixture.hpp"
 #include "reference/parameters.hpp"
 #include "reference/session.hpp"
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "optimized/base/error.hpp"
-#include "property_tests/protocol/session_fixture.hpp"
+#include "property_tests/generators/protocol_fixture.hpp"
 #include "property_tests/protocol/tampering.hpp"
 
 namespace slip::fixture {

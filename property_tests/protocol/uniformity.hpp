@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "property_tests/protocol/session_fixture.hpp"
+#include "property_tests/generators/protocol_fixture.hpp"
 
 namespace slip::fixture {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "optimized/masks/keystream.hpp"
-#include "property_tests/protocol/session_fixture.hpp"
+#include "property_tests/generators/protocol_fixture.hpp"
 #include "property_tests/protocol/uniformity.hpp"
 
 namespace slip::fixture {

@@ -17,7 +17,7 @@
 #include <vector>
 
 #include "property_tests/generators/forks.hpp"
-#include "property_tests/protocol/session_fixture.hpp"
+#include "property_tests/generators/protocol_fixture.hpp"
 
 namespace slip::fixture {
 
