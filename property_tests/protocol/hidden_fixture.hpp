@@ -15,6 +15,7 @@
 #include "optimized/secrets/weight_secrets.hpp"
 #include "optimized/split/hidden_matrix.hpp"
 #include "property_tests/generators/protocol_fixture.hpp"
+#include "property_tests/protocol/stocks_on_demand.hpp"
 
 namespace slip::fixture {
 
@@ -22,12 +23,7 @@ using splitting::HiddenModel;
 
 inline const base::parameters::ParameterSet& hidden_set = *base::parameters::set_named("hidden");
 
-using HiddenSeed = masks::PublicMatrix::Seed;
-inline HiddenSeed hidden_seed(std::uint8_t first = 60) {
-    HiddenSeed seed{};
-    std::copy_n(counting_key(first).begin(), seed.size(), seed.begin());
-    return seed;
-}
+inline PublicSeed hidden_seed(std::uint8_t first = 60) { return counting_seed(first); }
 
 /// Integers that a row, or a column, of this width may have: each of magnitude B / sqrt(n) at most.
 inline std::vector<std::int16_t> short_entries(std::size_t rows, std::size_t n, Random& random) {
@@ -111,7 +107,7 @@ public:
         products.emplace(secret, tallest);
         secrets.emplace(hidden_set, keys, shapes);
     }
-    HiddenSeed public_seed() const { return hidden_seed(check_seed_[0]); }
+    PublicSeed public_seed() const { return hidden_seed(check_seed_[0]); }
     const HiddenGroup& group(std::size_t g) const { return *groups_.at(g); }
 
     std::unique_ptr<masks::LatticeStock> stock(const masks::LatticeOptions& options) const {
@@ -158,13 +154,6 @@ private:
 public:
     protocol::CharlieSession charlie;
 };
-
-/// Stocks of tests make masks when they are asked for.
-inline masks::LatticeOptions hidden_on_demand() {
-    masks::LatticeOptions options;
-    options.ahead = false;
-    return options;
-}
 
 /// W' q for every column, over Z.
 inline Products integer_products(const HiddenModel& model, const Columns& columns) {

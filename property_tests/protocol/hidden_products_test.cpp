@@ -84,7 +84,7 @@ TEST(HiddenProducts, HIDE_4_HIDE_5_products_are_exact_whatever_the_number_of_col
                                              any_hidden(1, 1, random), any_hidden(257, 30, random),
                                              any_hidden(7, 130, random)};
     const HiddenDeployment deployment(models);
-    const auto stock = deployment.stock(hidden_on_demand());
+    const auto stock = deployment.stock(on_demand());
     HiddenSession session(deployment, *stock);
     for (const std::size_t columns : {1U, 3U, 256U, 257U, 2U}) {
         for (base::GroupId g = 0; g < models.size(); ++g) {
@@ -102,7 +102,7 @@ TEST(HiddenProducts, HIDE_6_products_are_the_same_under_100_seeds) {
     std::set<std::vector<std::int8_t>> davids;
     for (std::uint8_t seed = 0; seed < seeds; ++seed) {
         const HiddenDeployment deployment({model}, seed);
-        const auto stock = deployment.stock(hidden_on_demand());
+        const auto stock = deployment.stock(on_demand());
         HiddenSession session(deployment, *stock);
         ASSERT_EQ(round(session.charlie, 0, q, 3), integer_products(model, q)) << int(seed);
         davids.insert(deployment.group(0).davids);
@@ -160,7 +160,7 @@ TEST(HiddenProducts, HIDE_5_adversarial_columns_are_decoded_at_every_width) {
         const std::int64_t norm = width.norm;
         ASSERT_LE(squares, norm * norm);
         ASSERT_GT(squares, (norm - 1) * (norm - 1)) << "within 1 of the bound";
-        const auto stock = deployment.stock(hidden_on_demand());
+        const auto stock = deployment.stock(on_demand());
         HiddenSession session(deployment, *stock);
         EXPECT_EQ(round(session.charlie, 0, q, 4), integer_products(model, q)) << n;
     }
@@ -173,7 +173,7 @@ TEST(HiddenProducts, INTEG_3_a_wrong_residue_of_either_part_is_rejected) {
     Random random(4);
     const HiddenModel model = any_hidden(5, 40, random);
     const HiddenDeployment deployment({model});
-    const auto stock = deployment.stock(hidden_on_demand());
+    const auto stock = deployment.stock(on_demand());
     const std::size_t rows = 5 + hidden_set.public_rows();
     for (const std::size_t plane : {0U, 5U}) {
         for (const std::size_t row : {std::size_t{0}, std::size_t{4}, std::size_t{5}, rows - 1}) {
@@ -199,7 +199,7 @@ TEST(HiddenProducts, MASK_10_a_wrong_secret_is_noticed) {
     const std::span<const std::uint8_t> keys[] = {other};
     const base::ProductShape shapes[] = {{5, 40}};
     deployment.secrets.emplace(hidden_set, keys, shapes);
-    const auto stock = deployment.stock(hidden_on_demand());
+    const auto stock = deployment.stock(on_demand());
     HiddenSession session(deployment, *stock);
     const Columns q(1, 40, short_entries(1, 40, random));
     EXPECT_THROW(round(session.charlie, 0, q, 5), InternalError);

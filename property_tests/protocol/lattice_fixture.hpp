@@ -12,6 +12,7 @@
 #include "optimized/secrets/product_check.hpp"
 #include "optimized/split/hint.hpp"
 #include "property_tests/generators/protocol_fixture.hpp"
+#include "property_tests/protocol/stocks_on_demand.hpp"
 
 namespace slip::fixture {
 
@@ -25,11 +26,7 @@ inline constexpr std::size_t lattice_planes = 5;
 inline constexpr std::size_t block = 256;
 inline const ParameterSet& lattice_set = *base::parameters::set_named("paper-lattice");
 
-inline LatticeStock::Seed public_seed() {
-    LatticeStock::Seed seed{};
-    std::copy_n(counting_key(50).begin(), seed.size(), seed.begin());
-    return seed;
-}
+inline PublicSeed public_seed() { return counting_seed(50); }
 
 /// A model with lattice masks, with its hints and the check of products.
 struct LatticeModel : Model {
@@ -67,13 +64,6 @@ struct LatticeModel : Model {
     std::vector<std::vector<std::uint8_t>> companions;
     std::optional<secrets::ProductCheck> products;
 };
-
-/// Tests of behaviour need no background thread.
-inline LatticeOptions on_demand() {
-    LatticeOptions options;
-    options.ahead = false;
-    return options;
-}
 
 inline protocol::SessionOptions options_for(const LatticeModel& model, LatticeStock& stock) {
     protocol::SessionOptions options = small_stock();

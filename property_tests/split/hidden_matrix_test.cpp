@@ -51,7 +51,7 @@ TEST(HiddenMatrix, HIDE_3_the_key_is_the_references_and_depends_on_all_that_it_s
     Random random(2);
     const HiddenModel model = any_hidden(3, 20, random);
     const auto secret = counting_key(3);
-    const auto key_of = [&](std::span<const std::uint8_t> owners, const HiddenSeed& seed,
+    const auto key_of = [&](std::span<const std::uint8_t> owners, const PublicSeed& seed,
                             std::uint32_t group, const HiddenModel& of) {
         return to_key(splitting::hiding_key(hidden_set, owners, seed, group, of).span());
     };
