@@ -11,7 +11,13 @@
 namespace slip::base {
 
 struct WorkerTeam::State {
+    explicit State(std::size_t threads);
+    State(const State&) = delete;
+    State& operator=(const State&) = delete;
+    ~State() { stop(); }
+
     void work();
+    void stop();
     /// Makes calls until none is left.
     void help(const Task& with) {
         for (std::size_t i = next++; i < with.count; i = next++) with.call(with.work, i);
@@ -49,20 +55,28 @@ void WorkerTeam::State::work() {
     }
 }
 
-WorkerTeam::WorkerTeam(std::size_t threads) : state_(std::make_unique<State>()) {
-    for (std::size_t i = 1; i < threads; ++i) {
-        state_->workers.emplace_back([this] { state_->work(); });
+/// If a worker cannot be started, those who were are sent home.
+WorkerTeam::State::State(std::size_t threads) {
+    try {
+        for (std::size_t i = 1; i < threads; ++i) workers.emplace_back([this] { work(); });
+    } catch (...) {
+        stop();
+        throw;
     }
 }
 
-WorkerTeam::~WorkerTeam() {
+void WorkerTeam::State::stop() {
     {
-        const std::lock_guard lock(state_->mutex);
-        state_->stopping = true;
+        const std::lock_guard lock(mutex);
+        stopping = true;
     }
-    state_->begun.notify_all();
-    for (std::thread& worker : state_->workers) worker.join();
+    begun.notify_all();
+    for (std::thread& worker : workers) worker.join();
 }
+
+WorkerTeam::WorkerTeam(std::size_t threads) : state_(std::make_unique<State>(threads)) {}
+
+WorkerTeam::~WorkerTeam() = default;
 
 std::size_t WorkerTeam::threads() const { return state_->workers.size() + 1; }
 

@@ -74,8 +74,8 @@ private:
         std::string name;
         GroupId first;                    // of the model's groups
         std::uint64_t next_sequence = 0;  // SESS-3
-        bool in_step = false;  // Charlie may send: no call of the transport has failed, and he has
-                               // not refused
+        bool in_step = false;  // Charlie may send: no frame was left half sent or received, and
+                               // David has not refused
     };
 
     void open(Peer& peer, const wire::Hello& hello);
@@ -249,9 +249,7 @@ std::span<const std::byte> CharlieSession::State::receive_payload(Peer& peer,
     peer.in_step = false;
     peer.transport.await_frame();
     peer.transport.receive(field);
-    peer.in_step = true;
     const auto bytes = payload_.resize(wire::decode_length(field, max_length));
-    peer.in_step = false;
     peer.transport.receive(bytes);
     peer.in_step = true;
     return bytes;

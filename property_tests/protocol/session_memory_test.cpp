@@ -13,7 +13,7 @@
 #include <string>
 
 #include "optimized/base/error.hpp"
-#include "property_tests/protocol/failing_memory.hpp"
+#include "property_tests/generators/failing_memory.hpp"
 #include "property_tests/protocol/lattice_fixture.hpp"
 
 namespace slip::fixture {

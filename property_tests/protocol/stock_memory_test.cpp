@@ -8,7 +8,7 @@
 #include <new>
 #include <vector>
 
-#include "property_tests/protocol/failing_memory.hpp"
+#include "property_tests/generators/failing_memory.hpp"
 #include "property_tests/protocol/lattice_fixture.hpp"
 
 namespace slip::fixture {
