@@ -23,10 +23,6 @@ BlockGroups groups_of_block(const ModelConfig& config, std::size_t block) {
     return {config, block, after_attention};
 }
 
-base::GroupId head_group(const ModelConfig& config) {
-    return groups_of_block(config, config.num_hidden_layers).query_key_value();
-}
-
 std::string block_prefix(std::size_t block) {
     return "model.layers." + std::to_string(block) + ".";
 }
@@ -249,7 +245,7 @@ void Decoder::add_branch(const std::vector<float>& norm, Pass& pass) const {
 void Decoder::head(MatrixView<const float> stream, Pass& pass, MatrixView<float> logits) const {
     const MatrixView<float> normed = pass.normed.rows_from(0, stream.rows());
     rms_norm(stream, final_norm_, config().norm_eps, normed);
-    pass.apply(head_group(config()), normed, {logits});
+    pass.apply(BlockGroups::head(config(), after_attention), normed, {logits});
     if (config().logit_cap) {
         soft_cap(logits.elements(), static_cast<float>(*config().logit_cap));
     }

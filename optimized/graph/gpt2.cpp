@@ -18,10 +18,6 @@ BlockGroups groups_of_block(const ModelConfig& config, std::size_t block) {
     return {config, block, after_attention};
 }
 
-base::GroupId head_group(const ModelConfig& config) {
-    return groups_of_block(config, config.num_hidden_layers).query_key_value();
-}
-
 std::string block_prefix(std::size_t block) {
     return "transformer.h." + std::to_string(block) + ".";
 }
@@ -154,7 +150,7 @@ void Gpt2::apply_block(std::size_t block, Pass& pass) const {
 void Gpt2::head(MatrixView<const float> stream, Pass& pass, MatrixView<float> logits) const {
     const MatrixView<float> normed = pass.normed.rows_from(0, stream.rows());
     layer_norm(stream, final_norm_, config().norm_eps, normed);
-    pass.apply(head_group(config()), normed, {logits});
+    pass.apply(BlockGroups::head(config(), after_attention), normed, {logits});
 }
 
 }  // namespace slip::graph

@@ -23,6 +23,10 @@ public:
         : of_attention_(config.attention == Attention::fused ? 2 : 3 + config.num_key_value_heads),
           first_(static_cast<base::GroupId>(block * (of_attention_ + others))) {}
 
+    /// The group behind those of all blocks.
+    static base::GroupId head(const base::ModelConfig& config, std::size_t others) {
+        return BlockGroups(config, config.num_hidden_layers, others).first_;
+    }
     base::GroupId query_key_value() const { return first_; }
     base::GroupId query() const { return first_; }
     base::GroupId key() const { return first_ + 1; }

@@ -24,10 +24,6 @@ base::GroupId fc2_group(const ModelConfig& config, std::size_t block) {
     return groups_of_block(config, block).other(after_attention(config) - 1);
 }
 
-base::GroupId head_group(const ModelConfig& config) {
-    return groups_of_block(config, config.num_hidden_layers).query_key_value();
-}
-
 std::string block_prefix(std::size_t block) {
     return "model.layers." + std::to_string(block) + ".";
 }
@@ -132,7 +128,7 @@ void Phi::apply_block(std::size_t block, Pass& pass) const {
 void Phi::head(MatrixView<const float> stream, Pass& pass, MatrixView<float> logits) const {
     const MatrixView<float> normed = pass.normed.rows_from(0, stream.rows());
     layer_norm(stream, final_norm_, config().norm_eps, normed);
-    pass.apply(head_group(config()), normed, {logits});
+    pass.apply(BlockGroups::head(config(), after_attention(config())), normed, {logits});
     add_bias(head_bias_, logits);
 }
 

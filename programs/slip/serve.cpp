@@ -1,6 +1,5 @@
 // slip serve: an endpoint that clients of OpenAI's interface can ask (spec/endpoint.md).
 #include <algorithm>
-#include <cctype>
 #include <chrono>
 #include <cstdlib>
 #include <iostream>
@@ -13,6 +12,7 @@
 #include "optimized/base/files.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "programs/endpoint/net/server.hpp"
+#include "programs/endpoint/parsing/http.hpp"
 #include "programs/endpoint/service.hpp"
 #include "programs/slip/command.hpp"
 #include "programs/slip/event_log.hpp"
@@ -203,12 +203,6 @@ SchedulerOptions scheduler_options(const Options& options, std::size_t tenants, 
     scheduler.reopen_limit = std::chrono::seconds(options.number_or("reopen", 30, 0, 1U << 20));
     scheduler.note = [&log](const std::string& text) { log.note(text); };
     return scheduler;
-}
-
-std::string lower_case(std::string text) {
-    std::transform(text.begin(), text.end(), text.begin(),
-                   [](unsigned char letter) { return std::tolower(letter); });
-    return text;
 }
 
 /// SERVE-6: the names by which clients may call this server.
