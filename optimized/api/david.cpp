@@ -12,6 +12,7 @@
 #include "optimized/base/parallel.hpp"
 #include "optimized/base/worker_team.hpp"
 #include "optimized/gpu/gpu.hpp"
+#include "optimized/kernels/group_weights.hpp"
 #include "optimized/protocol/david.hpp"
 
 namespace slip {

@@ -11,6 +11,7 @@
 #include "optimized/graph/cnn.hpp"
 #include "optimized/graph/transformer.hpp"
 #include "optimized/import/checkpoint.hpp"
+#include "optimized/kernels/group_weights.hpp"
 #include "optimized/masks/lattice_stock.hpp"
 #include "optimized/protocol/integrity.hpp"
 #include "optimized/protocol/shared_secrets.hpp"

@@ -8,6 +8,7 @@
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/engines/engines.hpp"
 #include "optimized/engines/hybrid_engine.hpp"
+#include "optimized/kernels/group_weights.hpp"
 #include "optimized/masks/mask_supply.hpp"
 #include "optimized/protocol/david.hpp"
 
@@ -84,7 +85,7 @@ public:
     bool session_ended() const override {
         return std::ranges::any_of(transports_, [](const auto& link) { return link->ended(); });
     }
-    masks::StockLevel stock() const override { return engine_->stock(); }
+    base::StockLevel stock() const override { return engine_->stock(); }
     std::size_t columns_per_message(base::GroupId group) const override {
         return engine_->max_columns_of(group);
     }

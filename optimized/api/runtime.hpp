@@ -9,7 +9,7 @@
 
 #include "optimized/api/model_files.hpp"
 #include "optimized/base/engine.hpp"
-#include "optimized/masks/stock_level.hpp"
+#include "optimized/base/stock_level.hpp"
 #include "slip/charlie.hpp"
 #include "slip/run_statistics.hpp"
 
@@ -23,7 +23,7 @@ public:
     virtual void wait_for_masks(std::size_t /*masks_per_group*/) {}
     virtual RunStatistics statistics() const { return {}; }
     /// Masks that are ready.
-    virtual masks::StockLevel stock() const { return {}; }
+    virtual base::StockLevel stock() const { return {}; }
     /// Whether it multiplies over a session with David.
     virtual bool has_session() const { return false; }
     /// Whether David has ended that session, asked between two messages. Never waits.

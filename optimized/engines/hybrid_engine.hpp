@@ -9,6 +9,7 @@
 
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/base/engine.hpp"
+#include "optimized/base/stock_level.hpp"
 #include "optimized/base/trace_span.hpp"
 #include "optimized/engines/low_rank_factors.hpp"
 #include "optimized/engines/quantised_columns.hpp"
@@ -61,7 +62,7 @@ public:
     /// False once anything has failed (SESS-4).
     bool alive() const { return session_.alive(); }
     /// Masks that are ready.
-    masks::StockLevel stock() const { return session_.stock(); }
+    base::StockLevel stock() const { return session_.stock(); }
     /// What has been done so far, of MODEL-6. charlie_seconds: processor time of the calling thread
     /// in apply(), but for taking masks, where those that are not ready are made or waited for, and
     /// for what the transports do, where a David in this process multiplies. david_seconds is 0: he

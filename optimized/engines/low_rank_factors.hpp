@@ -7,7 +7,6 @@
 
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/base/huge_buffer.hpp"
-#include "optimized/kernels/registry.hpp"
 
 namespace slip::engines {
 

@@ -2,13 +2,10 @@
 #pragma once
 
 #include <cstdint>
-#include <string>
 
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/base/matrix_view.hpp"
 #include "optimized/base/secret_buffer.hpp"
-#include "optimized/kernels/registry.hpp"
-#include "slip/error.hpp"
 
 namespace slip::engines {
 
@@ -26,20 +23,7 @@ public:
     /// ENC-1 for every row of `input`, of which a part (HIDE-7) takes its own columns. Throws
     /// BadInput, naming the group's first matrix, if an element is NaN or infinite; nothing was
     /// sent then.
-    void assign(const artifact::CharlieGroup& group, base::MatrixView<const float> input) {
-        const auto values = room_in(values_, input.rows(), group.product().inputs());
-        const auto scales = room_in(scales_, 1, input.rows()).elements();
-        for (std::size_t c = 0; c < input.rows(); ++c) {
-            scales[c] =
-                kernels::active().quantise(input.row(c).data() + group.first_column, values.cols(),
-                                           group.activation_norm, values.row(c).data());
-            if (!(scales[c] > 0)) {
-                throw BadInput("activation is not finite: an input of " +
-                               group.members.front().shape.tensor);
-            }
-        }
-        quantised_ = values;
-    }
+    void assign(const artifact::CharlieGroup& group, base::MatrixView<const float> input);
 
     /// b x inputs().
     base::MatrixView<const std::int16_t> values() const { return quantised_; }

@@ -6,7 +6,7 @@
 #include <span>
 
 #include "optimized/base/secret_buffer.hpp"
-#include "optimized/kernels/contracts.hpp"
+#include "optimized/kernels/packed.hpp"
 
 namespace slip::kernels {
 

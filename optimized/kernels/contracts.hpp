@@ -13,9 +13,9 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <type_traits>
 
 #include "optimized/base/parameters.hpp"
+#include "optimized/kernels/packed.hpp"
 
 namespace slip::kernels {
 
@@ -24,24 +24,6 @@ static_assert(base::parameters::largest_extent < std::size_t{1} << 24);
 
 /// Threads may split W at multiples of this many rows: see Backend::pack.
 constexpr std::size_t rows_apart = 64;
-
-/// An element of what a backend has packed, by pack, pack_combinations, pack_right or pack_left, in
-/// a layout of its own. Each is a type of its own, so that no kernel reads what was packed for
-/// another one, or was not packed.
-enum class PackedWeights : std::int8_t {};
-enum class PackedCombinations : std::int8_t {};
-enum class PackedRight : std::uint8_t {};
-enum class PackedLeft : std::uint8_t {};
-
-/// For the leaves, which know the layouts.
-template <class Packed>
-[[gnu::always_inline]] inline std::underlying_type_t<Packed>* raw(Packed* packed) {
-    return reinterpret_cast<std::underlying_type_t<Packed>*>(packed);
-}
-template <class Packed>
-[[gnu::always_inline]] inline const std::underlying_type_t<Packed>* raw(const Packed* packed) {
-    return reinterpret_cast<const std::underlying_type_t<Packed>*>(packed);
-}
 
 /// The exponent of a row of A whose greatest magnitude is `largest`: the least e with largest <=
 /// 2047 2^e, or largest_row_exponent + 1 if no row of PARAM-2 is as large. No branch, as A is

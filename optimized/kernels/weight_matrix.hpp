@@ -9,7 +9,6 @@
 #include "optimized/base/huge_buffer.hpp"
 #include "optimized/base/matrix_view.hpp"
 #include "optimized/base/worker_team.hpp"
-#include "optimized/kernels/contracts.hpp"
 
 namespace slip::kernels {
 

@@ -320,16 +320,17 @@ void CancellationStock::destroy() noexcept {
     shared_->on_demand_memory.clear();
 }
 
-StockLevel CancellationStock::stock() const {
+base::StockLevel CancellationStock::stock() const {
     if (shared_->source.keys().forked()) return {};
     const std::lock_guard lock(shared_->mutex);
-    // Groups that have no masks here set no limit, unless no group has any.
-    const bool none = shared_->options.depth == 0;
     constexpr std::size_t no_limit = std::numeric_limits<std::size_t>::max();
-    return level_of(
-        shared_->groups,
-        [&](const auto& queue) { return queue.depth > 0 || none ? queue.ready.size() : no_limit; },
-        [&](const auto& queue) { return queue.depth > 0 || none ? queue.depth : no_limit; });
+    base::StockLevel level{no_limit, no_limit};
+    for (const auto& queue : shared_->groups) {
+        if (queue.depth == 0) continue;  // no masks of this group are kept here
+        level.ready = std::min(level.ready, queue.ready.size());
+        level.full = std::min(level.full, queue.depth);
+    }
+    return level.full == no_limit ? base::StockLevel{} : level;
 }
 
 SupplyStatistics CancellationStock::statistics() const {

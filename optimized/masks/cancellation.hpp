@@ -7,6 +7,7 @@
 #include <memory>
 #include <vector>
 
+#include "optimized/base/stock_level.hpp"
 #include "optimized/kernels/group_weights.hpp"
 #include "optimized/masks/keystream.hpp"
 #include "optimized/masks/mask_supply.hpp"
@@ -35,7 +36,7 @@ public:
         return shape.multiplications();  // MASK-3
     }
     void destroy() noexcept override;
-    StockLevel stock() const override;
+    base::StockLevel stock() const override;
     SupplyStatistics statistics() const override;
 
 private:

@@ -590,14 +590,14 @@ void LatticeStock::require_hint(GroupId group) const {
     if (examine) examine();
 }
 
-StockLevel LatticeStock::stock() const {
+base::StockLevel LatticeStock::stock() const {
     if (state_->source.keys().forked()) return {};
     const std::lock_guard lock(state_->mutex);
-    StockLevel level{degree, degree};
+    base::StockLevel level{degree, degree};
     for (const GroupId g : state_->served) {
         level.ready = std::min(level.ready, state_->queues[g].ready.size());
     }
-    return state_->served.empty() ? StockLevel{} : level;
+    return state_->served.empty() ? base::StockLevel{} : level;
 }
 
 SupplyStatistics LatticeStock::statistics() const {

@@ -10,10 +10,10 @@
 
 #include "optimized/base/parameters.hpp"
 #include "optimized/base/product_shape.hpp"
+#include "optimized/base/stock_level.hpp"
 #include "optimized/masks/keystream.hpp"
 #include "optimized/masks/mask_supply.hpp"
 #include "optimized/masks/public_matrix.hpp"
-#include "optimized/masks/stock_level.hpp"
 #include "slip/trace.hpp"
 
 namespace slip::masks {
@@ -93,7 +93,7 @@ public:
     /// LatticeGroup::require_hint of a group with lattice masks; does nothing where that is empty.
     void require_hint(base::GroupId group) const;
 
-    StockLevel stock() const;
+    base::StockLevel stock() const;
     SupplyStatistics statistics() const;
     /// Bytes of all masks that exist: ready, handed out, and their spare memory.
     std::size_t memory() const;

@@ -53,10 +53,10 @@ public:
         stock_.forget(std::exchange(held_bytes_, 0));
         if (uniform_) uniform_->destroy();
     }
-    StockLevel stock() const override {
-        const StockLevel lattice = stock_.stock();
+    base::StockLevel stock() const override {
+        const base::StockLevel lattice = stock_.stock();
         if (!uniform_) return lattice;
-        const StockLevel own = uniform_->stock();
+        const base::StockLevel own = uniform_->stock();
         return {std::min(lattice.ready, own.ready), std::min(lattice.full, own.full)};
     }
     /// Counts of all sessions since this one began, which are this one's if it is alone.

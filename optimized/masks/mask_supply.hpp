@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "optimized/base/product_shape.hpp"
+#include "optimized/base/stock_level.hpp"
 #include "optimized/masks/mask.hpp"
-#include "optimized/masks/stock_level.hpp"
 #include "slip/trace.hpp"
 
 namespace slip::masks {
@@ -82,7 +82,7 @@ public:
     virtual void destroy() noexcept = 0;
 
     /// What is ready now.
-    virtual StockLevel stock() const = 0;
+    virtual base::StockLevel stock() const = 0;
     virtual SupplyStatistics statistics() const = 0;
 };
 

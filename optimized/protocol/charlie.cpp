@@ -348,7 +348,7 @@ std::size_t CharlieSession::max_columns_of(GroupId group) const {
 
 bool CharlieSession::alive() const { return state_->alive(); }
 
-masks::StockLevel CharlieSession::stock() const { return state_->columns().stock(); }
+base::StockLevel CharlieSession::stock() const { return state_->columns().stock(); }
 
 RunStatistics CharlieSession::statistics() const {
     const ResidueExchange& columns = std::as_const(*state_).columns();

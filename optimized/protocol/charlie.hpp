@@ -11,6 +11,7 @@
 
 #include "optimized/base/matrix_view.hpp"
 #include "optimized/base/parameters.hpp"
+#include "optimized/base/stock_level.hpp"
 #include "optimized/base/thread_clock.hpp"
 #include "optimized/kernels/group_weights.hpp"
 #include "optimized/masks/keystream.hpp"
@@ -90,7 +91,7 @@ public:
 
     bool alive() const;
     /// See MaskSupply::stock().
-    masks::StockLevel stock() const;
+    base::StockLevel stock() const;
     /// What the session has done so far; charlie_seconds are those of clock(). Its user counts
     /// Charlie's and David's online multiplications, and David his seconds: they are 0 here.
     RunStatistics statistics() const;

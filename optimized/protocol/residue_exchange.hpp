@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "optimized/base/matrix_view.hpp"
+#include "optimized/base/stock_level.hpp"
 #include "optimized/base/thread_clock.hpp"
 #include "optimized/masks/cancellation.hpp"
 #include "optimized/masks/lattice_stock.hpp"
@@ -34,7 +35,7 @@ public:
     /// Requires: an open stock.
     masks::MaskSupply& supply() { return *supply_; }
     /// These three are zero before one is open.
-    masks::StockLevel stock() const { return supply_ ? supply_->stock() : masks::StockLevel{}; }
+    base::StockLevel stock() const { return supply_ ? supply_->stock() : base::StockLevel{}; }
     masks::SupplyStatistics supplied() const {
         return supply_ ? supply_->statistics() : masks::SupplyStatistics{};
     }

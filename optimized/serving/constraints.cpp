@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "optimized/grammar/grammar.hpp"
+#include "optimized/import/tokenizer.hpp"
 
 namespace slip::serving {
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "optimized/base/parallel.hpp"
+#include "optimized/base/stock_level.hpp"
 #include "optimized/graph/generate.hpp"
 
 namespace slip::serving {
@@ -75,7 +76,7 @@ std::vector<Scheduler::Id> Loop::submit(std::vector<Submission> submissions) {
 
 void Loop::publish() {
     const RunStatistics run = sessions_.statistics();
-    const masks::StockLevel stock = sessions_.stock();
+    const base::StockLevel stock = sessions_.stock();
     queue_.record([&](SchedulerStatistics& now) {
         now.run = run;
         now.stock_tokens = stock.ready;

@@ -26,8 +26,8 @@ RunStatistics Sessions::statistics() const {
     return sum;
 }
 
-masks::StockLevel Sessions::stock() const {
-    return model_.runtime ? model_.runtime->stock() : masks::StockLevel{};
+base::StockLevel Sessions::stock() const {
+    return model_.runtime ? model_.runtime->stock() : base::StockLevel{};
 }
 
 }  // namespace slip::serving

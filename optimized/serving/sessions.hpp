@@ -6,6 +6,7 @@
 
 #include "optimized/api/access.hpp"
 #include "optimized/api/runtime.hpp"
+#include "optimized/base/stock_level.hpp"
 #include "slip/run_statistics.hpp"
 
 namespace slip::serving {
@@ -33,7 +34,7 @@ public:
     /// The statistics of all sessions together.
     RunStatistics statistics() const;
     /// The stock of the session that is open.
-    masks::StockLevel stock() const;
+    base::StockLevel stock() const;
 
 private:
     Access::LanguageState& model_;

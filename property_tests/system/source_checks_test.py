@@ -123,6 +123,25 @@ class Layers(CheckCase):
                    '#include "reference/ring.hpp"\n#include "optimized/base/a.hpp"\n')
         self.assert_red(layers, 'optimized/kernels/c.cpp: includes "optimized/base/a.hpp"')
 
+    def test_a_name_of_a_room_that_may_not_be_included(self):
+        self.write("optimized/kernels/b.cpp",
+                   '#include "optimized/base/a.hpp"\n// masks::c\nslip::base::a b(kernels::masks::c);\n')
+        self.write("optimized/masks/c.hpp", "#pragma once\n")
+        table = (self.root / "tools/layers.txt").read_text()
+        self.write("tools/layers.txt", table + "optimized/masks ->\n")
+        self.assertEqual(layers.check(self.root), [])
+        self.write("optimized/kernels/b.cpp", '#include "optimized/base/a.hpp"\nmasks::c b;\n')
+        self.assert_red(layers, "optimized/kernels/b.cpp: names masks::, and optimized/kernels may not "
+                                "include from optimized/masks")
+
+    def test_what_is_private_to_another_room(self):
+        self.write("optimized/base/a.hpp", "// Of pages,\n// in short. Private to this room.\n")
+        self.write("optimized/base/c.cpp", '#include "optimized/base/a.hpp"\n')
+        self.assert_red(layers, 'b.cpp: includes "optimized/base/a.hpp", which is private to '
+                                "optimized/base")
+        self.write("optimized/kernels/b.cpp", "")
+        self.assertNotIn("private", " ".join(layers.check(self.root)))
+
     def test_an_arrow_that_nothing_needs(self):
         self.write("optimized/kernels/b.cpp", "")
         self.assert_red(layers, "tools/layers.txt: nothing in optimized/kernels includes from optimized/base")

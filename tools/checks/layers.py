@@ -1,11 +1,15 @@
-"""Includes follow tools/layers.txt, every line of which is used, and so do the rooms that CMake links."""
+"""Includes follow tools/layers.txt, every line of which is used, and so do the rooms that CMake links and the
+namespaces that the product names. What is private to a room is included in it alone."""
 
 import re
 
 from checks import tree
+from checks.namespaces import OTHERWISE
 
 PUBLIC = "include/slip"
 ROOM = re.compile(r'slip_room\((\w+)\s((?:[^()"]|"[^"]*")*)\)')
+PRIVATE = re.compile(r"^// [^\n]*(?:\n// [^\n]*)*Private to this room", re.MULTILINE)
+COMMENT = re.compile(r"//[^\n]*")
 INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 
 
@@ -59,9 +63,33 @@ def check_links(root, allowed):
     return problems
 
 
+def check_namespaces(root, allowed):
+    """Problems of files of the product that name what a room has from which they may not include."""
+    spaces = {OTHERWISE.get(folder.name, folder.name): f"optimized/{folder.name}"
+              for folder in (root / "optimized").iterdir() if folder.is_dir()}
+    named = re.compile(rf"(?<![\w:.>])(?:slip::)?({'|'.join(spaces)})::(?=\w)")
+    problems = []
+    suffixes = (".hpp", ".cpp")
+    for path in tree.files(root, suffixes, "optimized") + tree.files(root, suffixes, "programs"):
+        name = path.relative_to(root).as_posix()
+        room = room_of(name, allowed)
+        may = [room] + allowed.get(room, [])
+        for space in sorted(set(named.findall(COMMENT.sub("", path.read_text())))):
+            if not any(inside(prefix, spaces[space]) or inside(spaces[space], prefix) for prefix in may):
+                problems.append(f"{name}: names {space}::, and {room} may not include from {spaces[space]}")
+    return problems
+
+
+def private_to(root, quoted):
+    """The folder of a file that is private to its room, or None."""
+    path = root / quoted
+    own = path.is_file() and PRIVATE.match(path.read_text())
+    return path.parent.relative_to(root).as_posix() if own else None
+
+
 def check(root):
     allowed, forbidden = read_table(root / "tools/layers.txt")
-    problems, used = check_links(root, allowed), set()
+    problems, used = check_links(root, allowed) + check_namespaces(root, allowed), set()
     for path in tree.files(root, tree.SOURCES):
         name = path.relative_to(root).as_posix()
         room = room_of(name, allowed)
@@ -79,6 +107,9 @@ def check(root):
             if quoted and not prefixes:
                 problems.append(f'{name}: includes "{quoted}"; {room} may include from '
                                 f"{', '.join([room] + allowed[room])}")
+            folder = private_to(root, quoted) if quoted else None
+            if folder and not inside(name, folder) and not name.startswith("property_tests/"):
+                problems.append(f'{name}: includes "{quoted}", which is private to {folder}')
             for where, exceptions, headers in forbidden:
                 if (system in headers and inside(name, where)
                         and not any(inside(name, exception) for exception in exceptions)):
