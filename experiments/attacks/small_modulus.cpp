@@ -10,6 +10,7 @@
 #include "optimized/base/files.hpp"
 #include "optimized/base/hidden_widths.hpp"
 #include "optimized/engines/quantised_columns.hpp"
+#include "optimized/kernels/registry.hpp"
 #include "optimized/split/hidden_matrix.hpp"
 
 namespace slip::attacks {

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "optimized/kernels/registry.hpp"
+
 namespace slip::attacks {
 namespace {
 

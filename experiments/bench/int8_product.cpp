@@ -4,6 +4,8 @@
 #include <string_view>
 #ifdef __x86_64__
 #include <immintrin.h>
+
+#include "optimized/kernels/registry.hpp"
 #endif
 
 namespace slip::bench {

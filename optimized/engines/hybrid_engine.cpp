@@ -4,6 +4,7 @@
 
 #include "optimized/artifact/layout.hpp"
 #include "optimized/engines/shapes.hpp"
+#include "optimized/kernels/registry.hpp"
 #include "optimized/secrets/weight_secrets.hpp"
 
 namespace slip::engines {

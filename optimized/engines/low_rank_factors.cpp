@@ -5,6 +5,7 @@
 
 #include "optimized/base/pages.hpp"
 #include "optimized/base/secret_buffer.hpp"
+#include "optimized/kernels/registry.hpp"
 
 namespace slip::engines {
 namespace {

@@ -5,6 +5,7 @@
 #include "optimized/engines/engines.hpp"
 #include "optimized/engines/quantised_columns.hpp"
 #include "optimized/engines/shapes.hpp"
+#include "optimized/kernels/registry.hpp"
 
 namespace slip::engines {
 namespace {

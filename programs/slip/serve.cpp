@@ -209,12 +209,12 @@ SchedulerOptions scheduler_options(const Options& options, std::size_t tenants, 
 std::set<std::string> hosts_of(const Options& options, const Endpoint& listen) {
     const bool v6 = listen.host.find(':') != std::string::npos;
     std::set<std::string> hosts{"localhost", "127.0.0.1", "[::1]",
-                                lower_case(v6 ? '[' + listen.host + ']' : listen.host)};
+                                endpoint::lower_case(v6 ? '[' + listen.host + ']' : listen.host)};
     for (const std::string& name : options.all("host")) {
         if (name == "*" && !options.has("api-keys")) {
             throw BadInput("--host '*': expected --api-keys beside it");
         }
-        hosts.insert(lower_case(name));
+        hosts.insert(endpoint::lower_case(name));
     }
     return hosts;
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "optimized/kernels/registry.hpp"
 #include "property_tests/conformance/arithmetic.hpp"
 #include "property_tests/conformance/artifacts.hpp"
 #include "property_tests/conformance/hiding.hpp"

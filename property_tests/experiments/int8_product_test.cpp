@@ -3,6 +3,7 @@
 // test: alone
 // links: slip_kernels
 #include "experiments/bench/int8_product.hpp"
+#include "optimized/kernels/registry.hpp"
 
 #include <gtest/gtest.h>
 

@@ -14,6 +14,7 @@
 #include "optimized/base/error.hpp"
 #include "optimized/gpu/gpu.hpp"
 #include "optimized/kernels/group_weights.hpp"
+#include "optimized/kernels/registry.hpp"
 #include "property_tests/gpu/fake_driver.hpp"
 #include "property_tests/kernels/kernel_fixture.hpp"
 

@@ -12,6 +12,7 @@
 #include "optimized/base/worker_team.hpp"
 #include "optimized/kernels/combinations.hpp"
 #include "optimized/kernels/group_weights.hpp"
+#include "optimized/kernels/registry.hpp"
 #include "property_tests/generators/sanitizers.hpp"
 #include "property_tests/kernels/kernel_fixture.hpp"
 #include "property_tests/kernels/left_on_the_stack.hpp"
