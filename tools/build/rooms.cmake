@@ -30,8 +30,9 @@ endfunction()
 # reads files for one thread: ThreadSanitizer takes it from the build without sanitizers. With
 # SLIP_TOGETHER, and for sanitizers, the files of a TOGETHER room are compiled eight at a time, but for
 # those that match ALONE, which share names. Its objects are compiled once, for the archive, the shared
-# library and the programs alike. With SLIP_DAVID_ONLY there are only rooms with DAVID, of which those files
-# that match it.
+# library and the programs alike: SLIP is the rooms of optimized/, which the global property
+# SLIP_LIBRARY_ROOMS lists. With SLIP_DAVID_ONLY there are only rooms with DAVID, of which those files that
+# match it.
 function(slip_room name)
   cmake_parse_arguments(ROOM "PLAIN;SERIAL;TOGETHER" "FOLDER;WITHOUT;ALONE;DAVID" "DEPENDS;LIBRARIES" ${ARGN})
   if(SLIP_DAVID_ONLY)
@@ -45,6 +46,9 @@ function(slip_room name)
         list(REMOVE_ITEM ROOM_DEPENDS ${room})
       endif()
     endforeach()
+  endif()
+  if(ROOM_FOLDER MATCHES "^optimized/")
+    set_property(GLOBAL APPEND PROPERTY SLIP_LIBRARY_ROOMS ${name})
   endif()
   if(ROOM_SERIAL AND SLIP_UNSANITIZED_FROM AND SLIP_SANITIZE STREQUAL "thread")
     add_library(${name} STATIC IMPORTED GLOBAL)

@@ -5,10 +5,8 @@
 # Inside another project add_subdirectory and FetchContent give the same targets.
 include(GNUInstallDirs)
 
-set(objects "")
-foreach(room c_api serving grammar api engines net graph protocol split secrets artifact import gpu masks kernels base)
-  list(APPEND objects $<TARGET_OBJECTS:slip_${room}>)
-endforeach()
+get_property(objects GLOBAL PROPERTY SLIP_LIBRARY_ROOMS)
+list(TRANSFORM objects REPLACE "(.+)" "$<TARGET_OBJECTS:\\1>")
 set(needed OpenSSL::SSL OpenSSL::Crypto Threads::Threads)
 
 add_library(slip_library STATIC ${objects})
