@@ -36,9 +36,10 @@ class BadInput(Exception):
 
 def squared_norm_bound(n):
     """The least R^2 with Pr[|E_i|^2 > R^2] <= 2^-128: |E_i|^2 is the number of heads of n coins."""
-    above, r = 0, n                     # above = the number of outcomes of n coins with more than r heads
-    while r > 0 and (above + math.comb(n, r)) << ROW_BITS <= 1 << n:
-        above += math.comb(n, r)
+    above, r, exactly = 0, n, 1         # how many outcomes of n coins have more than r heads, and r heads
+    while r > 0 and (above + exactly) << ROW_BITS <= 1 << n:
+        above += exactly
+        exactly = exactly * r // (n - r + 1)
         r -= 1
     return r
 
