@@ -48,7 +48,8 @@ class CheckCase(unittest.TestCase):
         self.write("property_tests/system/faults_test.py",
                    "from slip_system import SystemTest\n\n\nclass A(SystemTest):\n"
                    "    def test_y(self):\n        pass\n")
-        self.write(mutants.TABLE, "[[mutant]]\nname = 'A adds'\nfile = 'optimized/base/a.hpp'\n"
+        self.write(f"{mutants.FOLDER}/base.toml",
+                   "[[mutant]]\nname = 'A adds'\nfile = 'optimized/base/a.hpp'\n"
                    "before = 'once'\nafter = ''\nprogram = 'net_test'\ntest = 'Server.x'\n")
         self.write("spec/index.md", "# Index\n\n## From the paper to the clauses\n\n"
                    "| paper | subject | clauses |\n|---|---|---|\n| `sec` | rings | DEMO-1 |\n")

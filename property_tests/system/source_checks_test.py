@@ -328,9 +328,11 @@ class Tidy(CheckCase):
 
 
 class Mutants(CheckCase):
+    TABLE = f"{mutants.FOLDER}/base.toml"
+
     def change(self, old, new):
-        path = self.root / mutants.TABLE
-        self.write(mutants.TABLE, path.read_text().replace(old, new))
+        path = self.root / self.TABLE
+        self.write(self.TABLE, path.read_text().replace(old, new))
 
     def test_what_a_mutant_changes_occurs_exactly_once(self):
         for text, count in [("#pragma twice\n", 0), ("#pragma once  // once\n", 2)]:
@@ -338,6 +340,16 @@ class Mutants(CheckCase):
             self.assert_red(mutants, "'A adds'", f"'before' occurs {count} times in optimized/base/a.hpp")
         (self.root / "optimized/base/a.hpp").unlink()
         self.assert_red(mutants, "'before' occurs 0 times in optimized/base/a.hpp")
+
+    def test_the_table_of_another_room(self):
+        for other in ("kernels", "optimized"):
+            table = (self.root / self.TABLE).rename(self.root / mutants.FOLDER / f"{other}.toml")
+            self.assert_red(mutants, f"{other}.toml: 'A adds': expected in base.toml")
+            table.rename(self.root / self.TABLE)
+
+    def test_a_tree_without_mutants(self):
+        (self.root / self.TABLE).unlink()
+        self.assert_red(mutants, "property_tests/mutants: has no mutant")
 
     def test_a_mutant_that_changes_nothing(self):
         self.change("after = ''", "after = 'once'")

@@ -3,11 +3,10 @@ vectors, attacks and errata. tools/places.py says where the rooms name it; this 
 
 import json
 import re
-import tomllib
 from typing import NamedTuple
 
 from book import markdown, sources, status
-from checks import clauses, leaves
+from checks import clauses, leaves, mutants
 from places import places
 
 CONTRACTS = ["optimized/kernels/contracts.hpp", "optimized/masks/contracts.hpp"]
@@ -42,7 +41,7 @@ class Rooms:
         self.soundness = self.rows_of_soundness()
         self.assumptions, self.unclaimed = status.assumptions(root), status.unclaimed(root)
         self.tests, self.run = status.test_names(root), status.last_run(root)
-        self.mutants = tomllib.loads((root / "property_tests/mutants/mutants.toml").read_text())["mutant"]
+        self.mutants = [mutant for _, mutant in mutants.read_tables(root)]
         self.vectors = self.cases()
         self.attacks = self.rows_of_attacks()
         self.errata = self.errata_of()

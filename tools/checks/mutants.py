@@ -1,10 +1,10 @@
-"""The table of mutants fits the tree: what each changes occurs exactly once, and the test that refuses
-it exists."""
+"""The tables of mutants fit the tree: each stands in that of its room, what it changes occurs exactly once,
+and the test that refuses it exists."""
 
 import re
 import tomllib
 
-TABLE = "property_tests/mutants/mutants.toml"
+FOLDER = "property_tests/mutants"
 KEYS = {"name", "file", "before", "after", "program", "test"}
 OPTIONAL = {"environment", "processor", "builds", "also"}
 CHANGE = {"file", "before", "after"}
@@ -34,9 +34,24 @@ def problems_of(mutant, root):
     return problems
 
 
+def table_of(file):
+    """The table for changes of `file`: that of its room, or of its folder outside optimized/."""
+    folder, *rest = file.split("/")
+    return {"optimized": rest[0] if rest else "", "include": "api"}.get(folder, folder) + ".toml"
+
+
+def read_tables(root):
+    """(table, mutant) of each."""
+    return [(path.name, mutant) for path in sorted((root / FOLDER).glob("*.toml"))
+            for mutant in tomllib.loads(path.read_text())["mutant"]]
+
+
 def check(root):
-    if not (root / TABLE).is_file():
-        return [f"{TABLE}: is missing"]
-    mutants = tomllib.loads((root / TABLE).read_text()).get("mutant", [])
-    return [f"{TABLE}: '{mutant.get('name', 'a mutant without a name')}': {problem}"
-            for mutant in mutants for problem in problems_of(mutant, root)]
+    found = read_tables(root)
+    problems = [] if found else [f"{FOLDER}: has no mutant"]
+    for table, mutant in found:
+        expected = table_of(mutant.get("file", ""))
+        faults = problems_of(mutant, root) + [f"expected in {expected}"] * (table != expected)
+        problems += [f"{FOLDER}/{table}: '{mutant.get('name', 'a mutant without a name')}': {fault}"
+                     for fault in faults]
+    return problems
