@@ -81,6 +81,7 @@ public:
     /// HIDE-8: the integer model of a hidden split, read by the first call. Throws BadInput, naming
     /// the file, unless it is of this split.
     const artifact::AuditArtifact& audit(const std::filesystem::path& folder) const;
+    bool hides_weights() const { return charlie_.set().hides_weights; }
     /// Whether any group has lattice masks, or uniform ones (PARAM-1); of convolutional networks
     /// both may hold.
     bool has_lattice_masks() const;

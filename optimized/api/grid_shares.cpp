@@ -1,4 +1,4 @@
-#include "programs/slip/grid_shares.hpp"
+#include "optimized/api/grid_shares.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -9,7 +9,7 @@
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/split/coarse_grid.hpp"
 
-namespace slip::tool {
+namespace slip::api {
 namespace {
 
 using importing::Checkpoint;
@@ -63,4 +63,4 @@ std::vector<double> grid_shares(const std::filesystem::path& path,
     return shares;
 }
 
-}  // namespace slip::tool
+}  // namespace slip::api

@@ -1,4 +1,4 @@
-// The grids of the weights that an artifact was split from, for `slip inspect` (THREAT-4).
+// The grids of the weights that an artifact was split from (THREAT-4). Private to this room.
 #pragma once
 
 #include <filesystem>
@@ -6,7 +6,7 @@
 
 #include "optimized/artifact/artifact.hpp"
 
-namespace slip::tool {
+namespace slip::api {
 
 /// splitting::distinct_share() of every matrix of `checkpoint`, in the order of the artifact's
 /// groups and members: from near 0 to 1. Throws BadInput, naming the checkpoint and the matrix,
@@ -16,4 +16,4 @@ std::vector<double> grid_shares(const std::filesystem::path& checkpoint,
                                 const artifact::CharlieArtifact& charlie,
                                 const kernels::OffloadedWeights& davids);
 
-}  // namespace slip::tool
+}  // namespace slip::api
