@@ -7,13 +7,17 @@
 #include <openssl/x509v3.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <ctime>
 #include <fstream>
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
+#include "optimized/base/finding.hpp"
+#include "optimized/net/key_folders.hpp"
 #include "optimized/net/openssl.hpp"
 #include "property_tests/generators/refusal.hpp"
 #include "property_tests/net/deployment.hpp"
@@ -192,6 +196,61 @@ TEST(Keys, SESS_10_an_authority_that_ends_soon_renews_nothing) {
     EXPECT_NE(testing::refusal([&] { renew_keys(out); }).find("make a new deployment"),
               std::string::npos);
     EXPECT_EQ(text_of(out / "david/cert.pem"), before);
+}
+
+std::vector<base::Finding> found_in(const fs::path& keys, std::time_t now) {
+    base::Findings findings;
+    examine_keys(keys, now, findings);
+    return findings.all();
+}
+
+/// Whether there is a finding of this level that says both.
+bool says(const std::vector<base::Finding>& findings, base::Finding::Level level,
+          const std::string& place, const std::string& text) {
+    return std::any_of(findings.begin(), findings.end(), [&](const base::Finding& finding) {
+        return finding.level == level && finding.text.find(place) != std::string::npos &&
+               finding.text.find(text) != std::string::npos;
+    });
+}
+
+TEST(ExaminedKeys, SESS_7_what_is_whole_has_no_error_and_folders_are_known_by_their_files) {
+    const fs::path ours = Deployments::path() / "ours";
+    EXPECT_TRUE(holds_key_folders(ours));
+    EXPECT_FALSE(is_key_folder(ours)) << "it only holds them";
+    EXPECT_TRUE(is_key_folder(ours / "david"));
+    EXPECT_FALSE(holds_key_folders(ours / "david"));
+    using Level = base::Finding::Level;
+    const auto findings = found_in(ours, std::time(nullptr));
+    for (const char* party : {"ca", "charlie", "david"}) {
+        EXPECT_TRUE(says(findings, Level::note, party, "valid until")) << party;
+    }
+    for (const base::Finding& finding : findings) {
+        EXPECT_NE(finding.level, Level::error) << finding.text;
+    }
+    const testing::TemporaryFolder folder;
+    fs::copy(ours / "david", folder / "moved", fs::copy_options::recursive);
+    EXPECT_TRUE(
+        says(found_in(folder / "moved", std::time(nullptr)), Level::note, "moved", "valid until"))
+        << "a folder that was renamed";
+}
+
+TEST(ExaminedKeys, SESS_7_what_is_over_or_not_yet_valid_or_another_authoritys_is_an_error) {
+    using Level = base::Finding::Level;
+    const std::time_t now = std::time(nullptr);
+    EXPECT_TRUE(
+        says(found_in(Deployments::path() / "expired", now), Level::error, "david", "expired on"));
+    EXPECT_TRUE(says(found_in(Deployments::path() / "future", now), Level::error, "charlie",
+                     "not valid before"));
+    const testing::TemporaryFolder folder;
+    const fs::path mixed = folder / "mixed";
+    fs::copy(Deployments::path() / "ours", mixed, fs::copy_options::recursive);
+    fs::remove_all(mixed / "david");
+    EXPECT_TRUE(says(found_in(mixed, now), Level::note, "david", "is not here"));
+    fs::copy(Deployments::path() / "theirs/david", mixed / "david", fs::copy_options::recursive);
+    const auto findings = found_in(mixed, now);
+    EXPECT_TRUE(says(findings, Level::error, "david", "")) << "issued by another authority";
+    fs::permissions(mixed / "charlie/key.pem", fs::perms::others_read, fs::perm_options::add);
+    EXPECT_TRUE(says(found_in(mixed, now), Level::error, "charlie", "key.pem"));
 }
 
 }  // namespace
