@@ -351,7 +351,7 @@ TEST(OneTimeMasks, MASK_5_a_second_removal_is_refused) {
     const Matrix W{{1, 2}};
     OneTimeMask one_time = MaskSequence(planes, key_of(5)).draw(W);
     const Vector y_masked = ring.multiply(W, one_time.mask(ring, {3, -4}));
-    EXPECT_EQ(one_time.unmask(ring, y_masked), Vector({-5}));
+    EXPECT_EQ(one_time.unmask(ring, y_masked), Vector{-5});
     EXPECT_THROW(one_time.unmask(ring, y_masked), PreconditionError);
     EXPECT_THROW(one_time.mask(ring, {3, -4}), PreconditionError);
 }

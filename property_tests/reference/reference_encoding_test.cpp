@@ -348,7 +348,7 @@ TEST(Bounds, ENC_4_the_bound_of_the_set_paper) {
 TEST(Bounds, ENC_4_the_condition_of_the_lemma_in_the_paper_is_too_weak) {
     const Matrix W{{3}};
     const Vector q = {5};
-    EXPECT_EQ(mask_and_unmask(16, W, q), Vector({-1})) << "L = 16 exceeds |W q| = 15";
+    EXPECT_EQ(mask_and_unmask(16, W, q), Vector{-1}) << "L = 16 exceeds |W q| = 15";
     EXPECT_EQ(mask_and_unmask(31, W, q), Vector({15}));
 }
 

@@ -36,7 +36,7 @@ TEST(Errata, E_1_a_modulus_that_exceeds_the_product_is_not_enough) {
     const Vector c = cancellation(ring, Matrix{{-1}}, {3});
     const Vector y = ring.multiply(Matrix{{-1}}, mask(ring, {1}, {3}));
     EXPECT_EQ(ring.subtract(y, c), Vector({4})) << "the paper: mod(W a, L)";
-    EXPECT_EQ(unmask(ring, y, c), Vector({-1})) << "with the centred lift";
+    EXPECT_EQ(unmask(ring, y, c), Vector{-1}) << "with the centred lift";
     EXPECT_EQ(ring.embed(Integer(5)), 0) << "and with equality, W a = L comes back as 0";
 }
 
