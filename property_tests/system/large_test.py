@@ -46,7 +46,7 @@ class InterruptedSplit(SystemTest):
     def setUpClass(cls):
         super().setUpClass()
         cls.model = cls.folder / "model"
-        made = run("slip-synthetic", "--shape", "small", "--blocks", "12", "--out", cls.model)
+        made = run("slip-synthetic", "--shape", "small", "--blocks", "8", "--out", cls.model)
         assert made.returncode == 0, made.stderr
         split = run("slip", "split", "--model", cls.model, "--out", cls.folder / "whole", "--rank", "6",
                     "--threads", "1")
@@ -87,9 +87,9 @@ class InterruptedSplit(SystemTest):
 
     def test_DECO_11_a_killed_split_goes_on_to_the_same_bytes(self):
         seeds = {seed_of(self.folder / "whole/charlie/check.safetensors")}
-        for groups in [0, 1, 17, 40]:
+        for groups in [1, 11, 24]:
             name = f"killed{groups}"
-            finished = self.kill_after(name, max(groups, 1))
+            finished = self.kill_after(name, groups)
             self.assert_secret(name)
             seed = seed_of(self.partial(name) / "out/charlie/check.safetensors")
             for engine in ["unsplit", "hybrid"]:
@@ -103,7 +103,7 @@ class InterruptedSplit(SystemTest):
             self.slip("check", self.folder / name)  # what was made before and after is of one seed
             self.assertFalse(self.partial(name).exists())
             seeds.add(seed)
-        self.assertEqual(len(seeds), 5)  # INTEG-1: a seed for each split
+        self.assertEqual(len(seeds), 4)  # INTEG-1: a seed for each split
 
     def begun(self, name, part):
         return subprocess.Popen([str(BUILD / "slip"), *map(str, self.arguments(name, "--part", part))],
@@ -118,8 +118,8 @@ class InterruptedSplit(SystemTest):
         self.assert_secret("parts")
         whole = self.groups_finished("parts")
         said = self.slip(*self.arguments("parts")).stderr
-        self.assertIn("going on after 85 of 85 matrices", said)
-        self.assertEqual(whole, 49)
+        self.assertIn("going on after 57 of 57 matrices", said)
+        self.assertEqual(whole, 33)
         self.assertEqual(same_for_all(self.folder / "parts"), self.expected)
         self.slip("check", self.folder / "parts")
         self.assertFalse(self.partial("parts").exists())
@@ -129,9 +129,9 @@ class InterruptedSplit(SystemTest):
         self.refused(*self.arguments("some", "--part", "1/4"), says=["in 3 parts, not in 4"])
         self.slip(*self.arguments("some", "--part", "1/3"))
         finished = self.groups_finished("some")
-        self.assertTrue(5 < finished < 49, finished)
+        self.assertTrue(5 < finished < 33, finished)
         said = self.slip(*self.arguments("some")).stderr
-        self.assertRegex(said, r"going on after \d+ of 85 matrices")
+        self.assertRegex(said, r"going on after \d+ of 57 matrices")
         self.assertEqual(re.findall(r"note: part (\d) of 3 was not finished", said), ["2", "3"])
         self.assertEqual(same_for_all(self.folder / "some"), self.expected)
         self.slip("check", self.folder / "some")
@@ -161,7 +161,7 @@ class InterruptedSplit(SystemTest):
     @unittest.skipUnless("SLIP_FULL" in os.environ, "killed every nine groups")
     def test_DECO_11_killed_again_and_again(self):
         groups = 0
-        while groups < 30:
+        while groups < 20:
             groups = self.kill_after("again", groups + 9)
         self.slip(*self.arguments("again"))
         self.assertEqual(same_for_all(self.folder / "again"), self.expected)
