@@ -75,10 +75,14 @@ TEST(Exposure, THREAT_4_what_is_split_in_one_block_and_whole_in_the_next_is_show
         EXPECT_GE(matrix.margin_bits, 0);
         split_matrices += matrix.rank > 0 ? 1 : 0;
         weights += matrix.shape.m * matrix.n;
-        if (matrix.rank == 0) EXPECT_EQ(matrix.charlie_share, 0);
+        if (matrix.rank == 0) {
+            EXPECT_EQ(matrix.charlie_share, 0);
+        }
         const std::size_t apart =
             std::max(matrix.shape.m, matrix.n) - std::min(matrix.shape.m, matrix.n);
-        if (is_query) EXPECT_EQ(matrix.unknowns_left, 2 * (apart + 2));
+        if (is_query) {
+            EXPECT_EQ(matrix.unknowns_left, 2 * (apart + 2));
+        }
     }
     EXPECT_EQ(split_matrices, 3U);
     EXPECT_EQ(exposure.costs.david_multiplications, weights);
