@@ -66,6 +66,26 @@ class Coq(GateCase):
         self.assert_red("clauses", self.gate.check_comments_and_witnesses)
 
 
+class Oracle(GateCase):
+    def test_what_was_compiled_of_other_sources_is_not_taken(self):
+        oracle = load(PROOFS / "oracle/check")
+        with tempfile.TemporaryDirectory() as folder:
+            kept = pathlib.Path(folder)
+            for name in oracle.FILES:
+                shutil.copy(PROOFS / f"coq/{name}.v", kept)
+                (kept / f"{name}.vo").touch()
+            self.assertTrue(oracle.compiled(kept))
+            for name in oracle.FILES:
+                whole = (kept / f"{name}.v").read_text()
+                (kept / f"{name}.v").write_text(whole.replace("+", "-", 1) + "\n")
+                self.assertFalse(oracle.compiled(kept), name)
+                (kept / f"{name}.v").write_text(whole)
+                (kept / f"{name}.vo").unlink()
+                self.assertFalse(oracle.compiled(kept), name)
+                (kept / f"{name}.vo").touch()
+            self.assertTrue(oracle.compiled(kept))
+
+
 class Programs(GateCase):
     def test_an_oracle_without_vectors_is_no_proof(self):
         done = self.run_(PROOFS / "oracle/check", shutil.which("true"))
