@@ -1,7 +1,7 @@
 """How the System V ABI of x86-64 passes a function's parameters, whose types its name tells."""
 
 # type -> ((class, bits), ...) of its parts, each in a register or 8 bytes of the stack
-PARTS = {"unsigned char": (("integer", 8),), "int": (("integer", 32),),
+PARTS = {"unsigned char": (("integer", 8),), "bool": (("integer", 8),), "int": (("integer", 32),),
          "unsigned int": (("integer", 32),), "long": (("integer", 64),),
          "unsigned long": (("integer", 64),), "float": (("float", 32),),
          "slip::kernels::avx512::Ahead": (("integer", 64), ("integer", 64))}

@@ -15,7 +15,8 @@ import terms as t
 from carried import REHEARSED, bytes_from, guessed, of_eight
 from machine import Exhausted, Refused, same
 from regions import Fork, Interval, claimed
-from shapes import UNKNOWN, Affine, Loop, Shape, changes, common, loops_of, loosened, value_at
+from shapes import (UNKNOWN, Affine, Free, Loop, Shape, changes, common, is_of_sizes, loops_of, loosened,
+                    value_at)
 from sizes import conjuncts, parts_in
 from totals import MOST, places_of, sum_at
 
@@ -31,10 +32,11 @@ class State:
 
     def __init__(self, of, path=(), branches=(), written=(), whole=frozenset(), calls=0, data=()):
         self.seen = of.seen
-        self.general, self.vectors = dict(of.general), list(of.vectors)
+        self.general, self.vectors = dict(of.general), of.vectors.copy()
         self.masks, self.flags, self.memory = dict(of.masks), of.flags, dict(of.memory)
         self.path, self.branches, self.written = list(path), list(branches), list(written)
         self.whole, self.calls, self.data = whole, calls, list(data)
+        self.finished = of.finished.copy()
         self.last = None  # where its last instruction is
         self.is_named = False  # whether a variable stands for what tells what was seen
 
@@ -51,7 +53,7 @@ class Explorer:
 
     def __init__(self, machine):
         self.machine, self.sizes, self.image = machine, machine.sizes, machine.image
-        self.loops, self.unrolled, self.counters = {}, set(), 0
+        self.loops, self.unrolled, self.counters, self.free = {}, set(), 0, 0
         self.known = {}   # head of a loop that adds up products -> what its passes change
         self.places = {}  # head of such a loop -> where its first pass left sums, and their bits
         self.going_on = []  # what holds of all passes of the last loop that go on
@@ -85,6 +87,7 @@ class Explorer:
         machine.flags, machine.memory = state.flags, state.memory
         machine.path, machine.written, machine.seen = state.path, state.written, state.seen
         machine.data, machine.is_told = state.data, self.is_all_read(state)
+        machine.finished = state.finished
         self.state = state
 
     def left(self):
@@ -155,7 +158,8 @@ class Explorer:
         flow = instruction.get().flow if at not in self.machine.outsides else "return"
         if flow == "call":
             state.calls += 1
-            self.loops.update(loops_of(self.image, following))
+            if following not in self.machine.outsides:
+                self.loops.update(loops_of(self.image, following))
         state.calls -= flow == "return"
         return following
 
@@ -221,7 +225,7 @@ class Explorer:
             backs = [way for way, at in ways if at == loop.head]
             first, first_backs = (state, backs) if number == 0 else (first, first_backs)
             if self.machine.totals and is_decided and (
-                    number == LONG or loop.head in self.long or backs and loop.head in self.known):
+                    number == LONG or loop.head in self.long or backs and self.is_open(loop)):
                 self.long.add(loop.head)
                 return self.joined(self.summary(first, loop, first_backs))
             if not is_decided:
@@ -240,7 +244,7 @@ class Explorer:
         if loop.head not in self.unrolled:
             ways, is_decided = self.one_pass(state.copy(), loop, True)
             if not is_decided or scouting or (
-                    loop.head in self.known and any(at == loop.head for _, at in ways)):
+                    self.is_open(loop) and any(at == loop.head for _, at in ways)):
                 return ways, is_decided
             self.unrolled.add(loop.head)
         ways, is_decided = self.one_pass(state.copy(), loop, scouting)
@@ -248,6 +252,11 @@ class Explorer:
             return ways, True
         # Sizes do not decide whether another pass follows, whatever is found when it is tried out again.
         return self.one_pass(state.copy(), loop, True)[0], False
+
+    def is_open(self, loop):
+        """Whether a loop was summarised, and so is now too. One that writes parts of a grid may be one of few
+        passes where more is known."""
+        return loop.head in self.known and not self.machine.grid
 
     def one_pass(self, state, loop, scouting):
         machine = self.machine
@@ -287,6 +296,9 @@ class Explorer:
         if not self.machine.scouting:
             self.check(shape, bounds, [way for way, at in ways if at == loop.head])
             self.relate(shape, generic, ways, loop.head)
+            if self.machine.grid:
+                self.machine.grid.after_passes(first, [way for way, _ in ways], [
+                    at == loop.head for _, at in ways], shape.moving())
             self.summaries.append(loop.head)
         before, own = len(first.written), [way.written[len(first.written):] for way, at in ways
                                            if at == loop.head]
@@ -300,18 +312,19 @@ class Explorer:
 
     def generic(self, first, loop, backs, passes):
         """(Shape, bounds): what holds where pass i begins, as far as passes that prove nothing show."""
-        shape = Shape(first, common([changes(first, state) for state in backs]), passes)
+        forms = common([changes(first, state) for state in backs])
+        shape = Shape(first, self.freed(forms, first, backs), passes)
         bounds = None
         for _ in range(ROUNDS):
             ways, _ = self.one_pass(shape.state(self.machine, bounds or []), loop, True)
             backs = [way for way, at in ways if at == loop.head]
             wrong = [place for state in backs for place in shape.broken(state, self.sizes)]
             if bounds is None:
-                kept = self.guesses(first, backs, passes)
+                kept = self.guesses(first, backs, passes) + self.guesses_of_free(shape, backs)
             else:
-                kept = [b for b in bounds if all(self.holds_after(b, s, passes) for s in backs)]
+                kept = [b for b in bounds if all(self.holds_after(b, s, shape) for s in backs)]
                 if len(kept) == len(bounds) and not wrong:
-                    if self.machine.totals and self.machine.totals.are_deep:
+                    if self.machine.grid or self.machine.totals and self.machine.totals.are_deep:
                         self.learn(shape, loop, backs)
                     return shape, bounds
             bounds, shape = kept, shape.without(wrong)
@@ -422,21 +435,51 @@ class Explorer:
         return [claim for claim in found.values() if self.sizes.is_claim_on(passes, claim) and (
             self.sizes.holds(z3.substitute(claim, (number, z3.IntVal(0))), first.path))]
 
-    def holds_after(self, bound, state, passes):
-        number = self.sizes.symbols[t.ident(passes)]
-        return self.sizes.holds(z3.substitute(bound, (number, number + 1)), state.path)
+    def freed(self, forms, first, backs):
+        """The same, but that registers which change by sizes in another way than a sum of as much in each
+        pass are free numbers, if the contract asks for that."""
+        if self.machine.most_free is None:
+            return forms
+        found = dict(forms)
+        for place, form in forms.items():
+            values = [state.general[place[1]] for state in backs] if place[0] == "general" else []
+            if form == UNKNOWN and values and all(
+                    not t.is_int(v) and is_of_sizes(v, self.sizes) for v in values):
+                self.free += 1
+                free = Free(self.sizes.symbol(f"free[{self.free}]", 0, self.machine.most_free),
+                            self.machine.most_free)
+                found |= {place: free} if free.is_one(first.general[place[1]], first, self.sizes) else {}
+        return found
+
+    def guesses_of_free(self, shape, backs):
+        """The same of numbers that are free."""
+        found = {}
+        for place, form in shape.forms.items():
+            for state in backs if type(form) is Free else ():
+                following = state.general[place[1]]
+                for condition, holds in state.branches[len(shape.first.branches):]:
+                    if not isinstance(condition, bool) and not t.is_int(following):
+                        own = z3.substitute(condition, (following, form.number))
+                        for claim in [] if own.eq(condition) else self.sizes.readings(own, holds):
+                            found[claim.get_id()] = form.number, claim
+        return [claim for number, claim in found.values() if self.sizes.is_claim_on(number, claim)
+                and self.sizes.holds(z3.substitute(claim, *shape.at_first(self.sizes)), shape.first.path)]
+
+    def holds_after(self, bound, state, shape):
+        return self.sizes.holds(z3.substitute(bound, *shape.after(state, self.sizes)), state.path)
 
     def check(self, shape, bounds, backs):
         """Proves of the first pass, and of the next if of one, how it begins."""
-        number = self.sizes.symbols[t.ident(shape.passes)]
         for bound in bounds:
-            if not self.sizes.holds(z3.substitute(bound, (number, z3.IntVal(0))), shape.first.path):
+            if not self.sizes.holds(z3.substitute(bound, *shape.at_first(self.sizes)), shape.first.path):
                 raise Refused(f"a bound that does not hold where a loop begins: {bound}")
-        if shape.not_at_first():
+        if shape.not_at_first() or not all(
+                form.is_one(value_at(shape.first, place), shape.first, self.sizes)
+                for place, form in shape.forms.items() if type(form) is Free):
             raise Refused("a value that a loop does not begin with")
         for state in backs:
             for bound in bounds:
-                if not self.holds_after(bound, state, shape.passes):
+                if not self.holds_after(bound, state, shape):
                     raise Refused(f"a bound that a loop does not keep: {bound}")
             wrong = shape.broken(state, self.sizes)
             if wrong:
@@ -520,8 +563,8 @@ class Explorer:
             one.written = one.written[:prefix([state.written for state in states])]
             one.whole = frozenset.intersection(*(state.whole for state in states))
             one.data = one.data[:prefix([state.data for state in states])]
-            for place in loosened(common([changes(first, state) for state in states[1:]])):
-                Shape(first, {}, None).put(self.machine, one, place, UNKNOWN)
+            Shape(first, loosened(common([changes(first, state) for state in states[1:]])), None).fill(
+                self.machine, one, True)
             if any(state.flags is not first.flags for state in states):
                 one.flags = self.machine.NO_FLAGS
         if self.machine.scouting:
@@ -534,6 +577,9 @@ class Explorer:
                 alive |= self.machine.chains.integers(one)
             if self.machine.totals:
                 alive |= self.machine.totals.integers(one)
+            if self.machine.grid:
+                one.finished = self.machine.grid.merged(states)
+                alive |= self.sizes.symbols_in(one.finished.terms())
             paths = [[fact for fact in state.path if self.sizes.loops_behind(fact) <= alive]
                      for state in states]
             one.path, others = in_all(paths)
@@ -547,8 +593,10 @@ class Explorer:
 
     def outputs(self):
         """Every (region, chunk) that must be written, or read if it is watched."""
+        of_grid = self.machine.grid and self.machine.grid.region
         return [(region, chunk) for region in self.machine.regions.values()
-                if region.is_output or region is self.machine.watched for chunk in region.chunks]
+                if (region.is_output or region is self.machine.watched) and region is not of_grid
+                for chunk in region.chunks]
 
     def settle(self, state):
         """Of chunks that are written it is only kept that they are."""
@@ -576,6 +624,8 @@ class Explorer:
     def conclude(self, state):
         """Every output is written."""
         self.settle(state)
+        if self.machine.grid:
+            self.machine.grid.conclude(state)
         for region, chunk in self.outputs():
             if region.is_output and self.machine.excused and self.machine.excused():
                 continue

@@ -4,6 +4,7 @@ where it begins, and a bound that is not found must be refused."""
 import z3
 
 import carried
+import grids_test
 import loops
 import run
 import shapes
@@ -15,6 +16,7 @@ from sizes import WORK, Contradictions, Sizes, conjuncts
 
 MASK, BELOW, QUANTISE = ("avx512", "mask"), ("avx512", "below"), ("avx512", "quantise")
 PANEL, COMBINE = ("avx2", "multiply_panel_by_1"), ("avx512", "combine")
+GEMM, BLOCK = ("avx512", "gemm"), ("avx512", "multiply_block<1>")
 
 
 class NoBound(loops.Explorer):
@@ -155,6 +157,40 @@ class NotFromZero(loops.Explorer):
         return shape
 
 
+class WrongFree(Wrong):
+    """That a number of planes that lie behind is always 0."""
+
+    def spoilt(self, shape, bounds, number):
+        free = [form.number for form in shape.forms.values() if type(form) is shapes.Free]
+        return shape, bounds + [self.sizes.symbols[t.ident(one)] <= 0 for one in free]
+
+
+class SmallFree(Wrong):
+    """That it is less than 64."""
+
+    def spoilt(self, shape, bounds, number):
+        for form in shape.forms.values():
+            if type(form) is shapes.Free:
+                form.most = 63
+        return shape, bounds
+
+
+class OnePart(loops.Explorer):
+    """That passes which write different parts cannot be told."""
+
+    def summary(self, first, loop, backs):
+        self.machine.grid.is_apart = lambda *_: False
+        return super().summary(first, loop, backs)
+
+
+class NoneBefore(loops.Explorer):
+    """That no pass has written a part before another one."""
+
+    def summary(self, first, loop, backs):
+        self.machine.grid.before_pass = lambda *_: []
+        return super().summary(first, loop, backs)
+
+
 class InNoRegister(loops.Explorer):
     """That no register tells what has been read."""
 
@@ -183,6 +219,11 @@ SPOILT = [(NoBound, MASK, "not proved to lie in it"),
           (OtherStep, PANEL, "an invariant that a loop does not keep"),
           (NotFromZero, PANEL, "a value that a loop does not begin with"),
           (OtherRow, COMBINE, "an invariant that a loop does not keep"),
+          (WrongFree, GEMM, "a bound that a loop does not keep"),
+          (SmallFree, GEMM, "an invariant that a loop does not keep"),
+          (OnePart, BLOCK, "not proved to write different parts"),
+          (NoneBefore, BLOCK, "not all parts of an output are proved to be written"),
+          (NoneBefore, GEMM, "what is added to is not proved to be written before"),
           (InNoRegister, BELOW, "is in no register"), (InWrongRegister, BELOW, "is in no register")]
 
 
@@ -201,7 +242,7 @@ def check(image, prover, table):
             if saying not in str(refused):
                 wrong.append(f"loops of any size: {what} is refused for another reason: {refused}")
             print(f"  refused, loops of any size: {what} {str(refused)[:60]}")
-    return wrong + integers() + too_much_work()
+    return wrong + integers() + too_much_work() + grids_test.check()
 
 
 def integers():

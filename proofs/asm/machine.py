@@ -197,6 +197,10 @@ class Machine:
         """floor(v / 2^count) of 64 bits as a sum; None if it is not known as one."""
         return None
 
+    def division(self, a, b):
+        """(quotient, remainder) of two numbers of 64 or 32 bits, in 64; None if they depend on data."""
+        return None
+
     def noted(self, condition):
         """The same of one that becomes a bit."""
         return self.decided(condition)

@@ -32,7 +32,12 @@ MUTANTS = [
     ("avx512", "multiply_panel_by_5", ANY, "multiply_panel_by_5", "vpdpbusd", "vpdpwssd"),
     ("portable", "gemm", "m=3 n=5 b=1 planes=4", "finish", r"(shr +\w+,)0x27", r"\g<1>0x26"),
     ("avx2", "gemm", "m=3 n=5 b=1 planes=4", "finish_plane", r"(vpsrlq +.*,)0x27", r"\g<1>0x26"),
-    ("avx512", "gemm", "m=3 n=5 b=1 planes=4", "multiply_block<4ul>", r"(vpsrlq +.*,)0x27", r"\g<1>0x26"),
+    ("avx512", "finish", ANY, "finish", r"(vpsrlq +.*,)0x27", r"\g<1>0x26"),
+    # Another modulus, another row of sums, no last columns, another place of X.
+    ("avx512", "multiply_block<1>", ANY, "multiply_block<1ul>", r"add +rdx,QWORD PTR \[\w+\+0x40\]", "nop"),
+    ("avx512", "multiply_block<4>", ANY, "multiply_block<4ul>", r"(shl +rdi,)0x8", r"\g<1>0x9"),
+    ("avx512", "multiply_block<5>", ANY, "multiply_block<5ul>", r"mov +edx,0x1\b", "mov edx,0x0"),
+    ("avx512", "gemm", ANY, "gemm", r"mov +rsi,r12", "mov rsi,rbx"),
     # Half of the prime, and a padding that is not 0.
     ("portable", "pack_combinations", "n=3 planes=7", "pack_combinations", r"sub +esi,0x1\b", "sub esi,0x3"),
     ("portable", "pack_combinations", "n=3 planes=7", "pack_combinations", r"(mov +BYTE PTR .*,)0x0\b",
@@ -73,8 +78,19 @@ MUTANTS = [
 SIZE_MUTANTS = [
     ("portable", "gemm", "m=3 n=8197 b=1 planes=2", "multiply_vectors<4ul, 1ul>", r"0x2000\b", "0x1000",
      "m=5 n=37 b=1 planes=1"),
-    ("avx512", "gemm", "m=65 n=4101 b=2 planes=1", "gemm", r"(mov +eax,)0x1000\b", r"\g<1>0x800",
-     "m=5 n=6 b=2 planes=3"),
+    # Blocks of 4098 columns, which begin between two steps; no planes where 4 are left of 8.
+    ("avx512", "gemm", ANY, "gemm", r"(mov +eax,)0x1000\b", r"\g<1>0x1002", "m=5 n=6 b=2 planes=3"),
+    ("avx512", "gemm", ANY, "gemm", r"and +rax,0xf+c", "and rax,0xfffffffffffffff8", "m=5 n=6 b=2 planes=3"),
+    ("avx512", "gemm_plane", ANY, "gemm_plane", r"0x1000\b", "0x1002", "m=3 n=5 b=2 plane=5"),
+    ("avx512", "gemm_plane", ANY, "gemm_plane", r"cmp +\w+,0x5\b", r"cmp rdi,0x6", "m=3 n=5 b=2 plane=5"),
+    # A third column behind the last step; planes counted in 16 bits; rows 16 to 31 left out, 15 rows taken
+    # for 16.
+    ("avx512", "multiply_block<1>", ANY, "multiply_block<1ul>", r"cmp +\w+,0x3\b", "cmp rax,rax", "rest=1"),
+    ("avx512", "multiply_block<4>", ANY, "multiply_block<4ul>", r"cmp +r12,rcx", "cmp r12w,cx",
+     "count=3 rest=0"),
+    ("avx512", "multiply_block<5>", ANY, "multiply_block<5ul>", r"cmp +\w+,0x3\b", "cmp rax,rax", "rest=1"),
+    ("avx512", "finish", ANY, "finish", r"add +rsi,0x10\b", "add rsi,0x20", "rows=9"),
+    ("avx512", "finish", ANY, "finish", r"cmp +rcx,0xf\b", "cmp rcx,0xe", "rows=20"),
     # Of any size: wrong from 2^32 on, or where one number is left over.
     ("portable", "mask", ANY, "mask", "and +r13,0xfffffffffffffff0", "and r13d,0xfffffff0", "n=37 planes=1"),
     ("portable", "mask", ANY, "mask", r"lea +rdx,\[r14\+0xe\]", "lea rdx,[r14+0xf]", "n=37 planes=1"),

@@ -17,6 +17,7 @@ import z3
 
 import abi
 import terms as t
+from grids import Done, Grid, Part
 from machine import Machine, Refused
 from sizes import Data, Sizes, divided, parts_in
 from sums import Sum
@@ -82,7 +83,9 @@ class RegionMachine(Machine):
         self.is_told = False    # whether all of the region was read: nothing more is noted
         self.data, self.follows_data = [], False  # what branches on data said, if they are followed
         self.excused = None     # function() -> whether outputs need not be written
-        self.chains = self.totals = None  # carried.py, totals.py
+        self.chains = self.totals = self.grid = None  # carried.py, totals.py, grids.py
+        self.finished = Done()  # what has been done of the grid
+        self.most_free = None   # what registers hold at most that change by sizes in any way: shapes.Free
         self.rehearsing = False  # nothing is stored in arrays or noted
         self.decide = self.by_size
 
@@ -131,6 +134,12 @@ class RegionMachine(Machine):
                     number, t.sub(index, first, 64))),
                 check=lambda code, elements, number=number: check(number, code, elements)))
         return self.region(name, length, size, chunks, alignment)
+
+    def add_to(self, pointer, family):
+        """What an output holds at first, to which a kernel may add: elements of a family."""
+        region = self.regions[t.ident(pointer)]
+        region.chunks = [chunk._replace(family=family) for chunk in region.chunks]
+        Grid(self, (region.length,)).region = region
 
     def parts(self, length, size, part, count):
         """(beginning, end) of each."""
@@ -275,13 +284,19 @@ class RegionMachine(Machine):
         if self.scouting:
             return self.unknown_cells(size)
         region, chunk, offset = self.located(address, size)
-        if region.is_output:
-            raise Refused(f"reads {region.name}, an output")
+        self.check_read(region, chunk, offset, t.add(offset, size, 64))
         first, before = self.first_element(region, chunk, offset)
         count = -(-(before + size) // chunk.size)
         elements = [self.element(region, chunk, t.add(first, i, 64)) for i in range(count)]
         self.note(region, chunk, elements, [None] * count, offset, t.add(offset, size, 64))
         return [(v, k) for v in elements for k in range(chunk.size)][before:before + size]
+
+    def check_read(self, region, chunk, low, high):
+        """An output is read only where the contract says what stood there, and before it is written."""
+        if region.is_output:
+            if chunk.family is None:
+                raise Refused(f"reads {region.name}, an output")
+            self.grid.read(Part((low,), (high,)))
 
     def first_element(self, region, chunk, offset):
         """(index of the element in which bytes begin, how many of its bytes lie before them)"""
@@ -301,8 +316,14 @@ class RegionMachine(Machine):
         if self.rehearsing:
             return None
         self.compare(region, chunk, offset, cells, [None] * (len(cells) // region.size))
-        self.written.append(Interval(chunk, offset, t.add(offset, len(cells), 64)))
+        self.note_written(region, chunk, offset, t.add(offset, len(cells), 64))
         return None
+
+    def note_written(self, region, chunk, low, high):
+        if self.grid and region is self.grid.region:
+            self.grid.write(Part((low,), (high,)))
+        else:
+            self.written.append(Interval(chunk, low, high))
 
     def fill(self, to, size, byte):
         """Of whole elements of an array; one of them, whichever, is compared."""
@@ -460,9 +481,10 @@ class RegionMachine(Machine):
 
     def whole_number(self, v):
         """What a number of lanes is a part of, if it is proved to be all of it."""
-        while t.kind(v) in (z3.Z3_OP_CONCAT, z3.Z3_OP_EXTRACT):
+        while not t.is_int(v) and t.kind(v) in (z3.Z3_OP_CONCAT, z3.Z3_OP_EXTRACT):
             parts = t.parts_of(v)
             if t.kind(v) == z3.Z3_OP_CONCAT and not (len(parts) == 2 and t.is_zero(parts[0])) or (
+                    t.kind(v) == z3.Z3_OP_EXTRACT and t.lowest(v)) or (
                     not self.proved(self.sizes.value(v) == self.sizes.value(parts[-1]))):
                 break
             v = parts[-1]
@@ -484,8 +506,7 @@ class RegionMachine(Machine):
             return self.unknown_cells(size)
         region, chunk, offset, bits, end = self.lanes_at(where, size, element, mask)
         first, _ = self.first_element(region, chunk, offset)
-        if region.is_output:
-            raise Refused(f"reads {region.name}, an output")
+        self.check_read(region, chunk, offset, end)
         elements = [self.element(region, chunk, t.add(first, k, 64), bit) for k, bit in enumerate(bits)]
         self.note(region, chunk, elements, bits, offset, end)
         return [(v, k) for v in elements for k in range(element)] + [0] * (size - len(bits) * element)
@@ -515,7 +536,7 @@ class RegionMachine(Machine):
         if self.rehearsing:
             return None
         self.compare(region, chunk, offset, cells[:len(bits) * element], bits)
-        self.written.append(Interval(chunk, offset, end))
+        self.note_written(region, chunk, offset, end)
         return None
 
     # --- conditions ------------------------------------------------------------------------------
@@ -562,13 +583,24 @@ class RegionMachine(Machine):
     def product(self, a, b, width, signed):
         """A product of sizes is a symbol."""
         v = self.sizes.product_of(a, b) if width == 64 else None
-        if v is None and self.totals and self.scouting:
+        if v is None and width == 64 and (whole := self.sizes.counted_product(a, b)) is not None:
+            return t.concat([(self.unknown("above", 64), 64), (whole, 64)])
+        if v is None and (self.totals or self.grid) and self.scouting:
             return self.unknown("product", 128)
         return super().product(a, b, width, signed) if v is None else t.zero_extend(v, 64, 128)
 
     def quotient(self, v, count):
         """The same of a sum of sizes and counters of which all but what is proved to be below 2^count is a
-        multiple of it."""
+        multiple of it, or of one that the contract names."""
+        if (t.ident(v), count) in self.sizes.groups:
+            return self.sizes.groups[t.ident(v), count]
+        for power in range(1, count):
+            part = divided(v, 1 << power)
+            if part is None:
+                break
+            if (t.ident(t.term(part, 64)), count - power) in self.sizes.groups and self.proved(
+                    *map(claimed, (self.sizes.total(v) >= 0, self.sizes.total(v) < 1 << 64))):
+                return self.sizes.groups[t.ident(part), count - power]
         atoms, constant = t.linear(v, 64)
         if any(key not in self.sizes.symbols or key in self.regions for key in atoms):
             return None
@@ -584,6 +616,15 @@ class RegionMachine(Machine):
         if not self.proved(*map(claimed, (low >= 0, low < unit, high >= 0, high < 1 << 64))):
             return None
         return divided(above, unit)
+
+    def division(self, a, b):
+        """The same of sizes: a divisor that may be 0 is refused."""
+        try:
+            a, b = self.whole_number(a), self.whole_number(b)
+            is_safe = self.proved(claimed(self.sizes.value(b) >= 1))
+            return self.sizes.division(a, b) if is_safe or self.scouting else None
+        except Data:
+            return (self.unknown("quotient", 64), self.unknown("remainder", 64)) if self.scouting else None
 
     def noted(self, condition):
         """The same where both ways can be followed at once."""

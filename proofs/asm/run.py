@@ -426,10 +426,13 @@ class Run:
     def expect_remainder(self, code, total, before, p, what):
         """Proves that `code` is (total + before) mod p, for every value of the sum of products `total`
         that its products allow, and of the byte `before`, a residue or 0."""
+        self.expect_residue(code, total.named(), total.interval(), before, p, what)
+
+    def expect_residue(self, code, named, ends, before, p, what):
+        """The same of a term in the place of the sum, for every value from the least to the greatest."""
         self.outputs += 1
-        least, greatest = total.interval()
+        least, greatest = ends
         any_sum = self.fresh("any_sum[0]", 64)  # and `least` more of it
-        named = total.named()
         core = named.arg(0) if t.kind(named) == z3.Z3_OP_SIGN_EXT else named
         pairs = [(v, z3.Extract(v.size() - 1, 0, any_sum) + least) for v in (named, core)]
         ranges = {any_sum.get_id(): (0, greatest - least)}

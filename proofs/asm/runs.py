@@ -8,6 +8,7 @@ import encoding
 import factors
 import layouts
 import linear
+import products
 import residues
 
 
@@ -27,6 +28,10 @@ LISTED = {
     "below": {"avx2": ("n=5", "n=69")},
     "quantise": {"portable": ("n=2", "n=18"), "avx2": ("n=8", "n=11"), "avx512": ("n=3", "n=21")},
     "combine": dict.fromkeys(("portable", "avx2", "avx512"), ("n=70 b=2 planes=1", "n=3 b=2 planes=7")),
+    "gemm": {"avx512": ("m=3 n=5 b=1 planes=4", "m=3 n=5 b=1 planes=5", "m=5 n=6 b=2 planes=3",
+                        "m=130 n=5 b=1 planes=7", "m=3 n=5 b=17 planes=4", "m=65 n=4101 b=2 planes=1")},
+    "gemm_plane": {"avx512": ("m=3 n=5 b=1 plane=2", "m=3 n=5 b=2 plane=5", "m=1 n=517 b=1 plane=1")},
+    "multiply_block<4>": {"avx512": ()},  # by those of gemm
     "low_rank_inner": {"portable": ("k=5 n=9", "k=1 n=70"), "avx512": ("k=9 n=133", "k=1 n=645")},
     "low_rank_outer": {"portable": ("m=5 k=3", "m=6 k=9", "m=3 k=0")},
 }
@@ -101,7 +106,7 @@ def add_layouts(add):
     """How large layouts are, and those that are copies; what pack and pack_left of the others leave is proved
     with the products."""
     for backend, kernel in layouts.BYTES:
-        if backend in BLOCKS:
+        if backend != "neon":
             add(backend, kernel, ANY, layouts.bytes_of, kernel)
     add("portable", "pack", ANY, layouts.pack)
     add("portable", "pack_right", ANY, layouts.pack_right)
@@ -109,7 +114,7 @@ def add_layouts(add):
 
 # The block of columns of W that a product of several columns takes at a time; a kernel that took
 # another would store its outputs at other times, and be refused.
-BLOCKS = {"portable": 8192, "avx2": 2048, "avx512": 4096}
+BLOCKS = {"portable": 8192, "avx2": 2048}
 # Rows of W in a packed panel, and columns in its step.
 PANELS = {"avx2": (16, 2), "avx512": (64, 4)}
 # Rows and columns of A: with more than 128 per second pass. In avx512 only of one panel, for time.
@@ -124,7 +129,7 @@ def add_products(add):
     for backend, (rows, columns) in PANELS.items():
         for m, n in ((3, 5), (rows + 1, 4), (rows + 1, 32 * columns + 3)):
             add(backend, "pack", f"m={m} n={n}", linear.pack_layout, rows, columns, m, n)
-    for backend in BLOCKS:
+    for backend in ("portable", "avx2", "avx512"):
         add(backend, "combine", ANY, linear.combine_of_blocks)
     for n, planes in ((3, 7), (70, 2)):
         add("portable", "pack_combinations", f"n={n} planes={planes}", linear.combinations_layout, n, planes)
@@ -132,17 +137,20 @@ def add_products(add):
         add("avx2", f"multiply_panel_by_{vectors}", ANY, linear.panel_of_pairs, vectors)
     for planes in (1, 4, 5):
         add("avx512", f"multiply_panel_by_{planes}", ANY, linear.panel_of_bytes, planes)
+        add("avx512", f"multiply_block<{planes}>", ANY, products.block, planes)
+    add("avx512", "finish", ANY, products.finish)
+    for kernel in ("gemm", "gemm_plane"):
+        add("avx512", kernel, ANY, products.gemm, kernel)
     sizes = {"portable": ((3, 5, 1, 4), (5, 6, 2, 3), (5, 37, 1, 7), (5, 37, 1, 4),
                           (5, 37, 1, 1), (1, 517, 1, 2)),
-             "avx2": ((3, 5, 1, 4), (5, 6, 2, 3), (34, 5, 1, 7), (3, 5, 33, 4), (17, 517, 1, 2)),
-             "avx512": ((3, 5, 1, 4), (3, 5, 1, 5), (5, 6, 2, 3), (130, 5, 1, 7), (3, 5, 17, 4))}
+             "avx2": ((3, 5, 1, 4), (5, 6, 2, 3), (34, 5, 1, 7), (3, 5, 33, 4), (17, 517, 1, 2))}
     for backend, of in sizes.items():
         for m, n, b, planes in of:
             add(backend, "gemm", f"m={m} n={n} b={b} planes={planes}", linear.gemm, m, n, b, planes)
         for m, n, b, plane in ((3, 5, 1, 2), (3, 5, 2, 5), (1, 517, 1, 1)):
             add(backend, "gemm_plane", f"m={m} n={n} b={b} plane={plane}", linear.gemm, m, n, b, 1,
                 None, None, plane)
-    for backend, m, b, planes in (("portable", 3, 1, 2), ("avx2", 17, 2, 2), ("avx512", 65, 2, 1)):
+    for backend, m, b, planes in (("portable", 3, 1, 2), ("avx2", 17, 2, 2)):
         n, layout = BLOCKS[backend] + 5, PANELS.get(backend)
         add(backend, "gemm", f"m={m} n={n} b={b} planes={planes}", linear.gemm, m, n, b, planes,
             BLOCKS[backend], layout)

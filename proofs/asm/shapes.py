@@ -1,5 +1,7 @@
 """The graph of a function's loops, and what the state in which a pass begins looks like (loops.py)."""
 
+import z3
+
 import terms as t
 import totals
 from carried import Chain, bytes_from
@@ -76,6 +78,17 @@ class Affine:
         return type(other) is Affine and self.width == other.width and same(self.step, other.step)
 
 
+class Free:
+    """A register that changes in another way: some number of at most `most`, of which bounds say more."""
+
+    def __init__(self, number, most):
+        self.number, self.most = number, most
+
+    def is_one(self, v, state, sizes):
+        """Whether a value is proved to be such a number."""
+        return is_of_sizes(v, sizes) and sizes.holds(sizes.value(v) <= self.most, state.path)
+
+
 UNKNOWN = "unknown"
 
 
@@ -121,10 +134,10 @@ def changes_of_registers(first, second):
              if not same(v, second.general[name])}
     forms |= {("mask", name): UNKNOWN for name, v in first.masks.items()
               if not same(v, second.masks[name])}
-    for number, cells in enumerate(first.vectors):
-        if cells is not second.vectors[number]:
-            forms |= {("vector", number, k): UNKNOWN for k, (a, b) in enumerate(
-                zip(cells, second.vectors[number])) if not same_cell(a, b)}
+    for number, (cells, others) in enumerate(zip(first.vectors, second.vectors)):
+        if cells is not others:  # of a register that may hold anything there are none
+            forms |= {("vector", number, k): UNKNOWN for k, cell in enumerate(cells)
+                      if not others or not same_cell(cell, others[k])}
     return forms
 
 
@@ -166,6 +179,12 @@ class Shape:
         state = self.first.copy()
         state.path += bounds
         state.flags = machine.NO_FLAGS
+        self.fill(machine, state)
+        return state
+
+    def fill(self, machine, state, is_lost=False):
+        """Puts what the forms say into a state; `is_lost`: whether a vector of which nothing is known is as
+        after a call."""
         unknown = {}
         for place, form in self.forms.items():
             if place[0] == "vector" and form == UNKNOWN:
@@ -173,15 +192,19 @@ class Shape:
             else:
                 self.put(machine, state, place, form)
         for number, own in unknown.items():
+            if is_lost and len(own) == machine.VECTOR_SIZE and hasattr(state.vectors, "lose"):
+                state.vectors.lose(number)
+                continue
             v, cells = machine.unknown(f"zmm{number}", 512), list(state.vectors[number])
             for k in own:
                 cells[k] = v, k
             state.vectors[number] = cells
-        return state
 
     def put(self, machine, state, place, form):
         kind = place[0]
-        if type(form) is Chain:
+        if type(form) is Free:
+            state.general[place[1]] = form.number
+        elif type(form) is Chain:
             form.put(state, place, machine.sizes.symbols[t.ident(self.passes)])
         elif type(form) is Total:
             if form.byte == 0:
@@ -205,6 +228,8 @@ class Shape:
         """The places at which a state is not that of the next pass."""
         wrong, following = [], t.add(self.passes, 1, 64)
         for place, form in self.forms.items():
+            if type(form) is Free and not form.is_one(value_at(state, place), state, sizes):
+                wrong.append(place)
             if type(form) is Affine and not is_equal(
                     value_at(state, place), form.after(following, sizes), state, sizes):
                 wrong.append(place)
@@ -245,6 +270,29 @@ class Shape:
                         form.put(state, place, passes, more)
                         break
 
+    def moving(self):
+        """(term, first value, function(state) -> its value in the next pass) of the numbers that a pass
+        changes and that places of parts may depend on (grids.py)."""
+        return [(self.passes, 0, lambda _: t.add(self.passes, 1, 64))] + [
+            (form.number, value_at(self.first, place), lambda state, place=place: value_at(state, place))
+            for place, form in self.forms.items() if type(form) is Free]
+
+    def at_first(self, sizes):
+        """[(integer, its value where the first pass begins)]."""
+        return self.integers(sizes, lambda first, _: first)
+
+    def after(self, state, sizes):
+        """The same where the next pass begins, after one that ends in a state."""
+        return self.integers(sizes, lambda _, following: following(state))
+
+    def integers(self, sizes, chosen):
+        found = []
+        for term, first, following in self.moving():
+            v = chosen(first, following)
+            v = sizes.total(v) if term is self.passes else sizes.value(v)
+            found.append((sizes.symbols[t.ident(term)], z3.IntVal(v) if t.is_int(v) else v))
+        return found
+
     def richer(self, forms):
         """The same, with sums at some places."""
         own = {at: form.of_byte(k) for place, form in forms.items()
@@ -255,6 +303,15 @@ class Shape:
         """The same, but that nothing is known of some places."""
         forms = {place: form for place, form in self.forms.items() if place not in wrong}
         return Shape(self.first, forms | loosened(wrong), self.passes)
+
+
+def is_of_sizes(v, sizes):
+    """Whether a value is a number that depends on sizes and counters, and on where no array lies."""
+    try:
+        sizes.value(v)
+    except Data:
+        return False
+    return not sizes.symbols_in([v]) & sizes.pointers
 
 
 def is_equal(a, b, state, sizes):

@@ -164,7 +164,10 @@ class Sizes:
         self.quotients = {}  # id of a term, by what power of 2 -> remainder and quotient
         self.monomials = {}  # ids of integers -> the integer of their product
         self.products = {}  # ids of two terms -> the symbol of their product, None of a term of data
+        self.divisions = {}  # ids of two terms -> the symbols of their quotient and remainder
+        self.groups = {}  # id of a term, by what power of 2 -> what the contract calls the quotient
         self.factors = []   # (a, b, symbol) of those that have one
+        self.factors_of = {}  # id of a symbol -> the two whose product it is
         self.facts, self.auxiliary = {}, 0
         self.born = {}  # id of such a fact -> the number of what was kept before it
         self.proved, self.pointers = {}, set()
@@ -205,12 +208,55 @@ class Sizes:
             return self.product_of(few, size)
         v = self.symbol(name, 0, 1 << 63)
         self.products[frozenset((t.ident(few), t.ident(size)))] = v
+        self.factors_of[t.ident(v)] = few, size
         self.factors.append((few, size, v))
         least, greatest = self.ranges[t.ident(few)]
         for number in range(least, greatest + 1):
             self.assume([self.total(v)], z3.Implies(
                 self.total(few) == number, self.total(v) == number * self.total(size)))
         return v
+
+    def named_quotient(self, v, power, name):
+        """The symbol of a sum of sizes divided by a power of 2, without what is left."""
+        number, unit = self.total(v), 1 << power
+        if t.is_int(v):
+            return v >> power
+        _, greatest = self.bounds(v)
+        quotient = self.symbol(name, 0, greatest >> power)
+        own = self.total(quotient)
+        self.assume([own], unit * own <= number, number < unit * own + unit)
+        self.groups[t.keep(v), power] = quotient
+        return quotient
+
+    def division(self, a, b):
+        """The symbols of a quotient and of a remainder of numbers that depend on sizes and counters alone;
+        a Data otherwise. Of a divisor that is 0 nothing is known of them."""
+        key = tuple(v if t.is_int(v) else ("term", t.keep(v)) for v in (a, b))
+        if key not in self.divisions:
+            values, number = [self.value(v) for v in (a, b)], len(self.divisions)
+            found = [self.declared(f"{what}[{number}]") for what in ("quotient", "remainder")]
+            (quotient, whole), (left, rest) = found
+            for v, one in found:
+                self.ranges[t.ident(v)] = 0, t.mask(64)
+                self.bases[one.get_id()] |= self.symbols_in((a, b))
+                self.assume([one], one >= 0)
+            self.assume([whole], whole <= values[0], z3.Implies(
+                z3.And(values[1] >= 1, values[0] >= values[1]), whole >= 1))
+            self.assume([rest], rest <= values[0], z3.Implies(values[1] >= 1, rest < values[1]))
+            self.divisions[key] = quotient, left
+        return self.divisions[key]
+
+    def counted_product(self, a, b):
+        """The product of two numbers, modulo 2^64, of which one depends on a counter; None of others."""
+        for passes, size in ((a, b), (b, a)):
+            atoms, others = t.linear(passes, 64)[0], t.linear(size, 64)[0]
+            if set(atoms) & self.counters and not set(others) & self.counters and all(
+                    key in self.symbols for key in (*atoms, *others)):
+                try:
+                    return self.multiple(passes, size)
+                except Refused:
+                    return None
+        return None
 
     def multiple(self, passes, size):
         """The product of a sum with a counter and a sum of sizes."""
@@ -228,15 +274,30 @@ class Sizes:
     def counted(self, counter, size):
         """The symbol of the product of a counter and a size. Known of it is that it grows (`growth`)."""
         key = frozenset(map(t.keep, (counter, size)))
-        if key not in self.products:
+        if self.products.get(key) is None:
             v, product = self.declared(f"counted[{len(self.products)}]")
             self.counters.add(t.ident(v))
             passes, one = (self.symbols[t.ident(of)] for of in (counter, size))
             self.bases[product.get_id()] |= {passes.get_id()}
             self.assume([product], product >= 0, z3.Implies(passes == 0, product == 0))
             self.assume([product], *self.growth(passes, product, size, one))
-            self.products[key] = v
+            self.products[key], self.factors_of[t.ident(v)] = v, (counter, size)
         return self.products[key]
+
+    def rows_of(self, v, length):
+        """(row, what is behind its beginning) of an offset among rows of a length, by the products that it
+        adds."""
+        rows, rest = [], []
+        for key, (atom, factor) in t.linear(v, 64)[0].items():
+            others = [other for one, other in zip(self.factors_of.get(key, ()), reversed(
+                self.factors_of.get(key, ()))) if same(one, length)]
+            if same(atom, length):
+                rows.append((1, factor))
+            elif others:
+                rows.append((others[0], factor))
+            else:
+                rest.append((atom, factor))
+        return t.total(rows, 64), t.total([*rest, (t.linear(v, 64)[1], 1)], 64)
 
     def growth(self, passes, product, size, one):
         """Before the last of so many steps of a size, or of so many times ROWS, there is one less than their
@@ -245,7 +306,8 @@ class Sizes:
                  if same(a, size) or same(b, size)]
         for count, whole in known:
             for rows in ROWS:
-                yield z3.Implies(rows * (passes + 1) <= count, rows * (product + one) <= whole)
+                for more in range(1, rows + 1):
+                    yield z3.Implies(rows * passes + more <= count, rows * product + more * one <= whole)
             for before, begin in known:
                 if begin is not whole:
                     yield z3.Implies(before + passes + 1 <= count, begin + product + one <= whole)
@@ -262,7 +324,9 @@ class Sizes:
         key = frozenset(map(t.keep, (a, b)))
         if key not in self.products:
             whole = self.products[key] = self.small_product(a, b, len(self.products))
-            self.factors += [(a, b, whole)] if whole is not None else []
+            if whole is not None:
+                self.factors.append((a, b, whole))
+                self.factors_of[t.ident(whole)] = a, b
         return self.products[key]
 
     def unit(self, v):
@@ -309,7 +373,7 @@ class Sizes:
         """What the contract says of some integers, or what defines one. It counts where all of these are
         spoken of."""
         for fact in facts:
-            subjects = frozenset(number.get_id() for number in of)
+            subjects = frozenset(number.get_id() for number in of if not t.is_int(number))
             entry = fact, subjects, integers_in(fact), self.born.setdefault(fact.get_id(), len(self.kept))
             self.kept.append(entry)
             for number in subjects:
@@ -380,6 +444,10 @@ class Sizes:
         if is_bit(v):
             return z3.If((z3.Or if kind == z3.Z3_OP_BOR else z3.And)(
                 [self.value(part) == 1 for part in parts]), 1, 0)
+        if kind == z3.Z3_OP_BOR:
+            values, either = [self.value(part) for part in parts], self.integer(v)
+            self.assume([either], *(either >= one for one in values), either <= z3.IntVal(0) + sum(values))
+            return either
         raise Data(v)
 
     def bits(self, key, v, low, width):

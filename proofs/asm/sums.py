@@ -146,3 +146,8 @@ def added(a, b, width):
     """a + b as a Sum; None if one is of other things than products."""
     a, b = as_sum(a, width), as_sum(b, width)
     return Sum(width, (a, b)) if a is not None and b is not None else None
+
+
+def fits_in(bounds, most):
+    """Whether numbers from the least to the greatest are at most so great in magnitude."""
+    return -most <= bounds[0] and bounds[1] <= most

@@ -426,9 +426,19 @@ class Totals:
         stretches, others = expected
         if v is None and not t.is_int(code) or v is None and code:
             raise Refused(f"{what}: not a sum of products")
+        if v is not None and not others and v.times() == self.counted(stretches):
+            return
         own, rest = ([], {}) if v is None else self.stretches(v)
         if rest != others or not self.are_equal(own, stretches):
             raise Refused(f"{what}: differs from the contract")
+
+    def counted(self, stretches):
+        """{product: times} of [(Stretch, times)]; of one that no sum has yet, nothing."""
+        found = {}
+        for one, times in stretches:
+            product = self.products.get(one.key())
+            found[product] = found.get(product, 0) + times
+        return found
 
     def named(self, code, stretches, what):
         """The only sum that code is made from, modulo 2^64, proved to be that of [(Stretch, times)]."""

@@ -15,6 +15,34 @@ from .execution import execute
 from .flags import NO_FLAGS
 
 
+class Anything(tuple):
+    """What a vector register holds after a call. It is made up when it is read, and so two reads of it, or of
+    states that both have it, are of two different things."""
+
+
+ANYTHING = Anything()
+
+
+class Vectors(list):
+    """The vector registers, of which some may hold anything."""
+
+    def __init__(self, machine, cells):
+        super().__init__(cells)
+        self.machine = machine
+
+    def __getitem__(self, number):
+        cells = super().__getitem__(number)
+        if cells is ANYTHING:
+            cells = self[number] = t.to_cells(self.machine.unknown(f"zmm{number}", 512), 512)
+        return cells
+
+    def copy(self):
+        return Vectors(self.machine, self)
+
+    def lose(self, number):
+        self[number] = ANYTHING
+
+
 class X86(Machine):
     NO_FLAGS = NO_FLAGS
     POINTER, RED_ZONE = "rsp", 128
@@ -201,6 +229,6 @@ class X86(Machine):
         for name in GENERAL:
             if name not in kept:
                 self.general[name] = self.unknown(name, 64)
-        self.vectors = [t.to_cells(self.unknown(f"zmm{i}", 512), 512) for i in range(32)]
+        self.vectors = Vectors(self, [ANYTHING] * 32)
         self.masks = {f"k{i}": self.unknown(f"k{i}", 64) for i in range(8)}
         self.flags = NO_FLAGS

@@ -32,7 +32,7 @@ def nothing(m, i):
 @scalar("vzeroupper")
 def vzeroupper(m, i):
     """Registers 16 to 31 remain."""
-    m.vectors[:16] = [cells[:16] + [0] * 48 for cells in m.vectors[:16]]
+    m.vectors[:16] = [m.vectors[number][:16] + [0] * 48 for number in range(16)]
 
 
 @scalar("mov", "movabs")
@@ -275,7 +275,12 @@ def div(m, i):
         m.flags = NO_FLAGS
         return
     if not all(map(t.is_int, (divisor, low, high))):
-        raise Refused("a division depends on data")
+        found = m.division(low, divisor) if width >= 32 and t.is_int(high) and high == 0 else None
+        if found is None:
+            raise Refused("a division depends on data")
+        m.general["rax"], m.general["rdx"] = found
+        m.flags = NO_FLAGS
+        return
     if width < 32 or high >= divisor:
         raise Refused("a division of bytes or words, or one that traps")
     number = high << width | low

@@ -125,6 +125,8 @@ def least(relation, greatest=False):
     def run(m, a, b, width):
         same = all(t.not_negative(v, width) for v in (a, b))  # signed or not
         first = t.compare("slt" if same else relation, a, b, width)
+        if width == 64 and not greatest:  # of sizes it is decided, and of equal ones the first is taken
+            first = m.decided(t.negation(t.compare("slt" if same else relation, b, a, width)))
         return t.choose(first, b, a, width) if greatest else t.choose(first, a, b, width)
     return run
 

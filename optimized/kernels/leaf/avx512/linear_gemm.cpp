@@ -18,33 +18,6 @@ constexpr std::size_t block_planes = 64;
 constexpr std::size_t ahead_of_one = 7168;
 static_assert(block_width <= pass_columns);
 
-/// 16 sums, |sum| <= largest_sum, modulo the prime. A multiple of it makes them non-negative, and
-/// below 2^31: see Modulus::reciprocal.
-__m512i reduce_16(__m512i sums, const Modulus& m) {
-    const auto prime = static_cast<std::int32_t>(m.prime);
-    const __m512i reciprocal = _mm512_set1_epi64(m.reciprocal);
-    const __m512i v = _mm512_add_epi32(
-        sums, _mm512_set1_epi32((static_cast<std::int32_t>(largest_sum) / prime + 1) * prime));
-    const __m512i even = _mm512_srli_epi64(_mm512_mul_epu32(v, reciprocal), 39);
-    const __m512i odd =
-        _mm512_srli_epi64(_mm512_mul_epu32(_mm512_srli_epi64(v, 32), reciprocal), 39);
-    const __m512i quotient = _mm512_or_si512(even, _mm512_slli_epi64(odd, 32));
-    return _mm512_sub_epi32(v, _mm512_mullo_epi32(quotient, _mm512_set1_epi32(prime)));
-}
-
-/// `rows` elements of a plane of Y from a panel's sums; the first block sets them, later ones add.
-void finish(const std::int32_t* sums, std::size_t rows, bool first_block, const Modulus& m,
-            std::uint8_t* y) {
-    for (std::size_t r = 0; r < rows; r += 16) {
-        const __mmask16 lanes = first_16(rows - r);
-        const __m128i before =
-            first_block ? _mm_setzero_si128() : _mm_maskz_loadu_epi8(lanes, y + r);
-        const __m512i total =
-            _mm512_add_epi32(_mm512_loadu_si512(sums + r), _mm512_cvtepu8_epi32(before));
-        _mm_mask_storeu_epi8(y + r, lanes, _mm512_cvtepi32_epi8(reduce_16(total, m)));
-    }
-}
-
 /// The part of a product that is done at a time: columns j to j + width - 1 of W, and `count`
 /// planes of X, those of all columns numbered from `first` on. The primes of a column's planes
 /// begin with that of number `offset`.
@@ -81,7 +54,7 @@ void multiply(const std::int8_t* w, const std::uint8_t* const* x, std::size_t wi
 /// first of its planes. Each pass over a panel asks for its share of the next one, which so arrives
 /// from memory while this one is multiplied.
 template <std::size_t planes>
-void multiply_block(const Block& block, const std::uint8_t* x, std::uint8_t* y) {
+[[gnu::noinline]] void multiply_block(const Block& block, const std::uint8_t* x, std::uint8_t* y) {
     const std::size_t steps = steps_of(block.width);
     const std::size_t panel_bytes = steps_of(block.n) * step_bytes;
     // Of one or of five planes there are no more than these.
@@ -120,7 +93,8 @@ void multiply_block(const Block& block, const std::uint8_t* x, std::uint8_t* y) 
         const std::size_t passes = (b * planes - v + block_planes - 1) / block_planes;
         count = least(((b * planes - v + passes - 1) / passes + 3) / 4 * 4, b * planes - v);
         for (std::size_t j = 0; j == 0 || j < n; j += width) {
-            const Block block{raw(packed), m, n, j, least(width, n - j), v, count, planes, offset};
+            const std::size_t end = least(j + width, n);
+            const Block block{raw(packed), m, n, j, end - j, v, count, planes, offset};
             if (count == 1) {
                 multiply_block<1>(block, x + v * n, y + v * m);
             } else if (count == 5) {

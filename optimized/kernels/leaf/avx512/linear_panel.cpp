@@ -1,4 +1,5 @@
-// The micro-kernel under every product with packed weights: a panel of W meets the planes of X.
+// The micro-kernel under every product with packed weights: a panel of W meets the planes of X. And
+// what is left of its sums.
 // g++ 12 keeps an array of accumulators in memory, so each has a name.
 #include "optimized/kernels/leaf/avx512/linear_panel.hpp"
 
@@ -88,6 +89,20 @@ template <std::size_t planes>
     all.store_all(sums);
 }
 
+/// 16 sums, |sum| <= largest_sum, modulo the prime. A multiple of it makes them non-negative, and
+/// below 2^31: see Modulus::reciprocal.
+__m512i reduce_16(__m512i sums, const Modulus& m) {
+    const auto prime = static_cast<std::int32_t>(m.prime);
+    const __m512i reciprocal = _mm512_set1_epi64(m.reciprocal);
+    const __m512i v = _mm512_add_epi32(
+        sums, _mm512_set1_epi32((static_cast<std::int32_t>(largest_sum) / prime + 1) * prime));
+    const __m512i even = _mm512_srli_epi64(_mm512_mul_epu32(v, reciprocal), 39);
+    const __m512i odd =
+        _mm512_srli_epi64(_mm512_mul_epu32(_mm512_srli_epi64(v, 32), reciprocal), 39);
+    const __m512i quotient = _mm512_or_si512(even, _mm512_slli_epi64(odd, 32));
+    return _mm512_sub_epi32(v, _mm512_mullo_epi32(quotient, _mm512_set1_epi32(prime)));
+}
+
 }  // namespace
 
 [[gnu::noinline]] void multiply_panel_by_1(const std::int8_t* w, const std::uint8_t* const* x,
@@ -103,6 +118,19 @@ template <std::size_t planes>
 [[gnu::noinline]] void multiply_panel_by_5(const std::int8_t* w, const std::uint8_t* const* x,
                                            std::size_t steps, std::int32_t* sums, Ahead ahead) {
     multiply<5>(w, x, steps, sums, ahead);
+}
+
+[[gnu::noinline]] void finish(const std::int32_t* sums, std::size_t rows, bool first_block,
+                              const Modulus& modulus, std::uint8_t* y) {
+    const Modulus m = modulus;  // which no store to y changes
+    for (std::size_t r = 0; r < rows; r += 16) {
+        const __mmask16 lanes = first_16(rows - r);
+        const __m128i before =
+            first_block ? _mm_setzero_si128() : _mm_maskz_loadu_epi8(lanes, y + r);
+        const __m512i total =
+            _mm512_add_epi32(_mm512_loadu_si512(sums + r), _mm512_cvtepu8_epi32(before));
+        _mm_mask_storeu_epi8(y + r, lanes, _mm512_cvtepi32_epi8(reduce_16(total, m)));
+    }
 }
 
 }  // namespace slip::kernels::avx512

@@ -1,8 +1,10 @@
-// The micro-kernel under every product with packed weights.
+// The micro-kernel under every product with packed weights, and what is left of its sums.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+
+#include "optimized/kernels/leaf/residues.hpp"
 
 namespace slip::kernels::avx512 {
 
@@ -21,5 +23,11 @@ void multiply_panel_by_4(const std::int8_t* w, const std::uint8_t* const* x, std
                          std::int32_t* sums, Ahead ahead);
 void multiply_panel_by_5(const std::int8_t* w, const std::uint8_t* const* x, std::size_t steps,
                          std::int32_t* sums, Ahead ahead);
+
+/// y[r] = sums[r] modulo a prime, for `rows` <= 64 rows of one panel and a plane of Y: the first
+/// block of columns sets them, later ones add to what is there. Not inlined, so that it is proved
+/// once.
+void finish(const std::int32_t* sums, std::size_t rows, bool first_block, const Modulus& modulus,
+            std::uint8_t* y);
 
 }  // namespace slip::kernels::avx512

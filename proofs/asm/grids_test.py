@@ -1,0 +1,156 @@
+"""What grids.py says of parts, and sizes.py of quotients, must be so: parts that are written twice, or not at
+all, are refused."""
+
+from types import SimpleNamespace
+
+import z3
+
+import terms as t
+from grids import Done, Grid, Part
+from instructions.processor import ANYTHING, Vectors
+from machine import Refused
+from shapes import changes_of_registers
+from sizes import Sizes
+
+
+def check():
+    """What is wrong."""
+    t.forget()
+    return passes_apart() + passes_before() + one_way() + quotients() + lost_registers()
+
+
+def grid():
+    """(a grid of planes and panels, the number of passes of a loop, of both extents)"""
+    sizes = Sizes()
+    planes, panels = (sizes.symbol(name, 1, 1 << 20) for name in ("planes", "panels"))
+    machine = SimpleNamespace(sizes=sizes, path=[], finished=Done())
+    return Grid(machine, (planes, panels)), sizes.counter("pass"), planes, panels
+
+
+def part(low, count, first, number):
+    """`count` planes from `low` on, and `number` panels from `first` on."""
+    return Part((low, first), (t.add(low, count, 64), t.add(first, number, 64)))
+
+
+def state(path=(), **what):
+    return SimpleNamespace(path=list(path), finished=Done(**what), copy=lambda: None)
+
+
+def is_refused(function):
+    try:
+        function()
+    except Refused:
+        return True
+    return False
+
+
+def after(one, passes, own, path=(), free=None):
+    """What is known behind a loop of which each pass goes on and writes some parts."""
+    one.machine.finished, before = Done(), state()
+    for v in own:
+        one.read(v)
+        one.write(v)
+    way = SimpleNamespace(path=list(path), finished=one.machine.finished)
+    way.copy = lambda: way
+    moving = [(passes, 0, lambda _: t.add(passes, 1, 64))] + ([free] if free else [])
+    one.after_passes(before, [way], [True], moving)
+    return way.finished
+
+
+def passes_apart():
+    """Passes that touch a part in common are found, and no others."""
+    one, i, planes, panels = grid()
+    j = one.sizes.counter("inner")
+    free = one.sizes.symbol("free", 0, 1 << 20)
+    more = one.sizes.symbol("more", 1, 1 << 20)
+    moves, stays = ((free, 0, lambda _, by=by: t.add(free, by, 64)) for by in (more, 0))
+    four = [part(t.add(t.scale(i, 4, 64), l, 64), 1, 0, 1) for l in range(4)]
+    five = [*four, part(t.add(t.scale(i, 4, 64), 4, 64), 1, 0, 1)]
+    cases = [("four planes", [four], True), ("five planes", [five], False),
+             ("always the first", [[part(0, 1, 0, 1)]], False),
+             ("a panel each", [[part(0, planes, i, 1)]], True),
+             ("two panels, by one", [[part(0, planes, i, 2)]], False),
+             ("as an inner loop counts", [[part(j, 1, 0, 1)]], False),
+             ("as many as a number grows by", [[part(free, more, 0, 1)], (), moves], True),
+             ("one more than that", [[part(free, t.add(more, 1, 64), 0, 1)], (), moves], False),
+             ("a number that stays", [[part(free, 1, 0, 1)], (), stays], False),
+             ("two numbers that change", [[part(t.add(free, i, 64), 1, 0, 1)], (), moves], False)]
+    return [f"grids: passes that write {what} are {'not ' if is_apart else ''}taken to be apart"
+            for what, of, is_apart in cases if is_refused(lambda of=of: after(one, i, *of)) == is_apart]
+
+
+def passes_before():
+    """What passes have written together is no more than they have."""
+    one, i, planes, panels = grid()
+    two = t.scale(i, 2, 64)
+    cases = [([part(two, 1, 0, 1), part(t.add(two, 1, 64), 1, 0, 1)], part(0, two, 0, 1), True),
+             ([part(two, 1, 0, 1)], part(0, two, 0, 1), False),
+             ([part(0, planes, i, 1)], part(0, planes, 0, i), True),
+             ([part(i, 1, i, 1)], part(0, i, 0, i), False)]
+    wrong = [f"grids: {own} in each pass is {'not ' if is_so else ''}taken for {whole}"
+             for own, whole, is_so in cases
+             if any(map(whole.is_like, after(one, i, own).done)) != is_so]
+    needed = part(0, 1, 0, i)
+    for own, is_so in ((part(0, 1, i, 1), True), (part(0, 1, t.add(i, 1, 64), 1), False)):
+        def pass_of(own=own):
+            way = state(touched=[], done=[own], needed=[needed])
+            way.copy = lambda: way
+            one.after_passes(state(), [way], [True], [(i, 0, lambda _: t.add(i, 1, 64))])
+        if is_refused(pass_of) == is_so:
+            wrong.append(f"grids: what is added to is {'not ' if is_so else ''}written before, by {own}")
+    return wrong
+
+
+def one_way():
+    """What is written is read no more, and in the end all must be written and set."""
+    one, _, planes, panels = grid()
+    whole, panel = part(0, planes, 0, panels), part(0, planes, 0, 1)
+    one.write(panel)
+    wrong = [] if is_refused(lambda: one.read(part(0, 1, 0, 1))) and not is_refused(
+        lambda: one.read(part(0, 1, 1, 1))) else ["grids: an output that is read back after it was written"]
+    ends = [(state(done=[whole]), False), (state(done=[panel]), True), (state(), True),
+            (state(done=[panel, part(0, planes, 1, t.sub(panels, 1, 64))]), False),
+            (state(done=[whole], needed=[panel]), True)]
+    wrong += [f"grids: {way.finished.done} is {'' if is_less else 'not '}taken for all"
+              for way, is_less in ends if is_refused(lambda way=way: one.conclude(way)) != is_less]
+    met = one.merged([state(done=[whole, panel]), state(done=[panel], touched=[])])
+    return wrong + ([] if met.done == [panel] else [f"grids: of two ways, {met.done} is written"])
+
+
+def quotients():
+    """What is known of a quotient and a remainder, of a disjunction, and of rows of a matrix."""
+    sizes = Sizes()
+    a, b, c = (sizes.symbol(name, 0, 1 << 40) for name in "abc")
+    i, n, k = sizes.counter("i"), sizes.symbol("n", 0, 1 << 20), sizes.symbol("k", 0, 1 << 20)
+    quotient, rest = (sizes.total(v) for v in sizes.division(a, b))
+    x, y = sizes.total(a), sizes.total(b)
+    groups = sizes.total(sizes.named_quotient(t.add(c, 3, 64), 2, "groups"))
+    either, z, whole = sizes.value(a | b), sizes.total(c), sizes.total(sizes.product_of(k, n))
+    at, one = sizes.total(sizes.counted_product(i, n)), sizes.total(n)
+    passes, rows = sizes.total(i), sizes.total(k)
+    claims = [(z3.Implies(y >= 1, rest < y), True), (rest < y, False), (quotient <= x, True),
+              (z3.Implies(z3.And(y >= 1, x >= y), quotient >= 1), True), (quotient >= 1, False),
+              (z3.Implies(x >= y, quotient >= 1), False), (rest == 0, False), (rest <= x, True),
+              (4 * groups >= z, True), (4 * groups > z, False), (4 * groups <= z + 3, True),
+              (either >= x, True), (either <= x + y, True), (either <= x, False),
+              (z3.Implies(4 * passes + 2 <= rows, 4 * at + 2 * one <= whole), True),
+              (z3.Implies(4 * passes + 1 <= rows, 4 * at + 2 * one <= whole), False)]
+    wrong = [f"sizes: {claim} is {'not ' if is_so else ''}proved" for claim, is_so in claims
+             if sizes.holds(claim, []) != is_so]
+    row, rest = sizes.rows_of(t.total([(sizes.counted_product(i, n), 4), (n, 3), (c, 1)], 64), n)
+    return wrong + ([] if t.is_int(t.sub(row, t.add(t.scale(i, 4, 64), 3, 64), 64)) and rest.eq(c) else [
+        f"sizes: 4 i rows, 3 more and c are taken for {row} and {rest}"])
+
+
+def lost_registers():
+    """What a call leaves in a vector is one thing in one state, and another one in another."""
+    numbers = iter(range(100))
+    machine = SimpleNamespace(unknown=lambda what, width: z3.BitVec(f"{what}[{next(numbers)}]", width))
+    one = Vectors(machine, [ANYTHING] * 32)
+    other = one.copy()
+    is_same = one[3] is one[3], one[3][0][0].eq(other[3][0][0]), len(one[3])
+    lost = SimpleNamespace(general={}, masks={}, vectors=Vectors(machine, [ANYTHING] * 32))
+    known = SimpleNamespace(general={}, masks={}, vectors=Vectors(machine, [ANYTHING] * 31 + [[0] * 64]))
+    changed = [len(changes_of_registers(*pair)) for pair in ((known, lost), (lost, known), (lost, lost))]
+    return [] if (*is_same, *changed) == (True, False, 64, 64, 0, 0) else [
+        f"vectors that a call leaves: {is_same}, {changed}"]
