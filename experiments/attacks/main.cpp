@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "experiments/attacks/victim.hpp"
-#include "programs/slip/result_parts.hpp"
+#include "programs/common/result_parts.hpp"
 #include "slip/error.hpp"
 #include "slip/version.h"
 

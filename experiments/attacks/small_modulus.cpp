@@ -136,7 +136,7 @@ private:
         return {y.begin(), y.end()};
     }
 
-    testing::TemporaryFolder folder_;
+    measure::TemporaryFolder folder_;
     Victim victim_;
     RowMajor W_;
     Victim::Place place_;

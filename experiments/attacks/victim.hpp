@@ -15,10 +15,10 @@
 #include <Eigen/Core>
 
 #include "experiments/attacks/attack.hpp"
+#include "experiments/measure/temporary_folder.hpp"
 #include "optimized/api/model_files.hpp"
 #include "optimized/engines/hybrid_engine.hpp"
 #include "optimized/protocol/david.hpp"
-#include "property_tests/generators/temporary_folder.hpp"
 
 namespace slip::attacks {
 
@@ -88,7 +88,7 @@ public:
                                            std::span<const std::vector<TokenId>> prompts) const;
 
 private:
-    testing::TemporaryFolder folder_;
+    measure::TemporaryFolder folder_;
     api::SplitFiles files_;
     const artifact::DavidArtifact* david_;
     kernels::OffloadedWeights weights_;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "experiments/tasks/accuracy.hpp"
-#include "programs/slip/choices.hpp"
+#include "programs/common/choices.hpp"
 #include "slip/language_model.hpp"
 
 namespace slip::tasks {

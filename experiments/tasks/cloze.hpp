@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "programs/slip/choices.hpp"
+#include "programs/common/choices.hpp"
 
 namespace slip::tasks {
 

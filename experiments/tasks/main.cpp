@@ -11,6 +11,7 @@
 
 #include "experiments/measure/model_label.hpp"
 #include "experiments/measure/program.hpp"
+#include "experiments/measure/temporary_folder.hpp"
 #include "experiments/tasks/accuracy.hpp"
 #include "experiments/tasks/choices.hpp"
 #include "experiments/tasks/cloze.hpp"
@@ -19,7 +20,6 @@
 #include "experiments/tasks/sorting.hpp"
 #include "optimized/base/files.hpp"
 #include "optimized/import/checkpoint.hpp"
-#include "property_tests/generators/temporary_folder.hpp"
 #include "slip/charlie.hpp"
 #include "slip/error.hpp"
 #include "slip/split.hpp"
@@ -113,7 +113,7 @@ private:
     std::filesystem::path model_;
     std::string engine_;
     ordered_json settings_ = ordered_json::object();
-    std::optional<testing::TemporaryFolder> folder_;
+    std::optional<measure::TemporaryFolder> folder_;
 };
 
 ordered_json as_json(const Accuracy& accuracy) {

@@ -22,16 +22,17 @@ namespace SLIP_API slip {
 /// has to live as long as the model; another call may lead to another David.
 using Connect = std::function<std::unique_ptr<Transport>()>;
 
-/// The largest CharlieOptions::masks_ready.
+/// The largest CharlieOptions::masks_ready, and what 0 stands for.
 inline constexpr std::size_t most_masks_ready = std::size_t{1} << 16;
+inline constexpr std::size_t default_masks_ready = 64;
 
 /// How Charlie runs.
 struct CharlieOptions {
     /// Uniform masks, with their cancellations, that are kept ready per group: those of the set
-    /// `paper`, and of convolutions; 1 to most_masks_ready, or 0 for 64. Where columns are so long
-    /// that as many take more than 64 MiB per group, that memory bounds them. BadInput for more,
-    /// and for any number but 0 for a model that has only lattice masks: mask_memory says how many
-    /// of these are kept.
+    /// `paper`, and of convolutions; 1 to most_masks_ready, or 0 for default_masks_ready. Where
+    /// columns are so long that as many take more than 64 MiB per group, that memory bounds them.
+    /// BadInput for more, and for any number but 0 for a model that has only lattice masks:
+    /// mask_memory says how many of these are kept.
     std::size_t masks_ready = 0;
     /// Bytes of memory for the lattice masks of a model, of all sessions with it together; 0 for
     /// six fifths of a block of every group. Too few are BadInput, and so is any number but 0 for

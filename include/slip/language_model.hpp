@@ -63,9 +63,6 @@ public:
     [[nodiscard]] std::string continuation(std::span<const TokenId> prompt,
                                            std::span<const TokenId> ids) const;
 
-    /// Sees each new id and the logits (vocabulary_size() of them) that it was chosen from; returns
-    /// whether to go on.
-    using OnToken = slip::OnToken;
     /// Extends `prompt` until max_tokens or EOS, or until `on_token` returns false, and returns the
     /// new ids: EOS is not among them, the token that `on_token` stopped at is. A generation that
     /// was stopped, by false or by an exception of `on_token`, leaves the model, and its session,

@@ -17,6 +17,7 @@
 #include "slip/grammar.hpp"
 #include "slip/language_model.hpp"
 #include "slip/run_statistics.hpp"
+#include "slip/sampling.hpp"
 #include "slip/types.hpp"
 
 namespace SLIP_API slip {
@@ -76,8 +77,8 @@ struct GenerationEnd {
 
 /// One generation, and who is told of it.
 struct Submission {
-    GenerationRequest request;        ///< what is generated
-    LanguageModel::OnToken on_token;  ///< sees each new token
+    GenerationRequest request;  ///< what is generated
+    OnToken on_token;           ///< sees each new token
     /// Called once, after the last token.
     std::function<void(const GenerationEnd&)> on_end;
     /// Sees, for each token of the prompt but the first, its place in the prompt and the logits
@@ -162,7 +163,7 @@ public:
     /// not wait; other generations wait for them. Throws BadInput for what
     /// LanguageModel::generate() would refuse, and Overloaded if too many wait already or drain()
     /// was called; then neither is called.
-    Id submit(GenerationRequest request, LanguageModel::OnToken on_token, OnEnd on_end);
+    Id submit(GenerationRequest request, OnToken on_token, OnEnd on_end);
     /// The same for several, of which all begin or none.
     std::vector<Id> submit(std::vector<Submission> submissions);
     /// Ends a generation before its next token. Nothing happens if it has ended already.

@@ -7,6 +7,7 @@
 
 #include "slip/export.hpp"
 #include "slip/language_model.hpp"
+#include "slip/sampling.hpp"
 #include "slip/types.hpp"
 
 namespace SLIP_API slip {
@@ -30,7 +31,7 @@ public:
     /// beginning needs, and where longrope changes it (MODEL-14, MODEL-16), all of it is. A call
     /// that was stopped or has thrown leaves what it computed.
     std::vector<TokenId> generate(std::span<const TokenId> prompt, const SamplingOptions& options,
-                                  const LanguageModel::OnToken& on_token = {});
+                                  const OnToken& on_token = {});
 
 private:
     struct SLIP_HIDDEN State;

@@ -15,7 +15,7 @@
 #include "optimized/import/tokenizer.hpp"
 #include "optimized/kernels/group_weights.hpp"
 #include "optimized/kernels/planar_matrix.hpp"
-#include "optimized/secrets/check_secret.hpp"
+#include "optimized/secrets/draw_check.hpp"
 #include "optimized/secrets/product_check.hpp"
 #include "optimized/split/hidden_matrix.hpp"
 

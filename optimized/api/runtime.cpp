@@ -94,7 +94,7 @@ private:
     static protocol::SessionOptions session_options(const SplitFiles& files,
                                                     const CharlieOptions& options) {
         protocol::SessionOptions session;
-        if (options.masks_ready > 0) session.stock.depth = options.masks_ready;
+        session.stock.depth = options.masks_ready > 0 ? options.masks_ready : default_masks_ready;
         session.trace = options.trace;
         session.shared = files.shared_secrets(options.mask_memory, options.trace);
         return session;
@@ -117,7 +117,7 @@ void require_masks_of(const SplitFiles& files, const CharlieOptions& options) {
     if (options.masks_ready > most_masks_ready) {
         throw BadInput("masks_ready is " + std::to_string(options.masks_ready) +
                        ": expected 1 to " + std::to_string(most_masks_ready) +
-                       " masks per group, or 0 for " + std::to_string(masks::StockOptions{}.depth));
+                       " masks per group, or 0 for " + std::to_string(default_masks_ready));
     }
     const std::string charlie = files.charlie().folder().string();
     if (options.masks_ready > 0 && !files.has_uniform_masks()) {

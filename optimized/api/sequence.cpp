@@ -19,8 +19,7 @@ Sequence& Sequence::operator=(Sequence&&) noexcept = default;
 Sequence::~Sequence() = default;
 
 std::vector<TokenId> Sequence::generate(std::span<const TokenId> prompt,
-                                        const SamplingOptions& options,
-                                        const LanguageModel::OnToken& on_token) {
+                                        const SamplingOptions& options, const OnToken& on_token) {
     const Access::LanguageState& model = Access::of(state_->model);
     return graph::generate(*model.graph, model.runtime->engine(), state_->kept, prompt, options,
                            on_token);

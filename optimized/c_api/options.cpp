@@ -87,7 +87,7 @@ SchedulerOptions scheduler_of(const slip_scheduler_options* options) {
     return scheduler;
 }
 
-LanguageModel::OnToken on_token_of(slip_on_token on_token, void* context) {
+OnToken on_token_of(slip_on_token on_token, void* context) {
     if (on_token == nullptr) return {};
     return [on_token, context](TokenId id, std::span<const float> logits) {
         return on_token(context, id, logits.data(), logits.size()) != 0;

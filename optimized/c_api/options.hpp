@@ -86,7 +86,7 @@ SamplingOptions sampling_of(const slip_sampling_options* options,
 SchedulerOptions scheduler_of(const slip_scheduler_options* options);
 
 /// What calls a caller's function for every token; empty if it is NULL.
-LanguageModel::OnToken on_token_of(slip_on_token on_token, void* context);
+OnToken on_token_of(slip_on_token on_token, void* context);
 /// What calls a caller's function for every line; empty if it is NULL.
 std::function<void(const std::string&)> report_of(slip_report report, void* context);
 

@@ -62,8 +62,8 @@ public:
     bool alive() const { return alive_; }
     /// Of what was sent and received.
     const RunStatistics& traffic() const { return traffic_; }
-    ResidueExchange& columns() { return columns_; }
-    const ResidueExchange& columns() const { return columns_; }
+    ResidueExchange& residues() { return residues_; }
+    const ResidueExchange& residues() const { return residues_; }
 
 private:
     using Clock = Trace::Clock;
@@ -98,7 +98,7 @@ private:
     RunStatistics traffic_;
 
     masks::Keystream keys_;
-    ResidueExchange columns_;  // after the keys, which its stock's thread uses
+    ResidueExchange residues_;  // after the keys, which its stock's thread uses
 
     bool alive_ = false;  // READY has come from all, and nothing has ended the session since
     std::optional<Sent> outstanding_;  // the APPLY that waits for its REPLY
@@ -113,7 +113,7 @@ CharlieSession::State::State(const kernels::OffloadedWeights& weights, const Int
       shards_(davids.size()),
       trace_(options.trace),
       keys_(options.keys),
-      columns_(weights, check, keys_, options.shared) {
+      residues_(weights, check, keys_, options.shared) {
     require(check.planes() == set.planes, "CharlieSession: the check is of another set");
     require(!davids.empty() && davids.front().first == 0,
             "CharlieSession: nobody has the first group");
@@ -129,7 +129,7 @@ CharlieSession::State::State(const kernels::OffloadedWeights& weights, const Int
     // none.
     masks::StockOptions stock = options.stock;
     stock.trace = trace_.get();
-    columns_.open_stock(stock);
+    residues_.open_stock(stock);
     alive_ = true;
 }
 
@@ -156,12 +156,12 @@ CharlieSession::State::Peer& CharlieSession::State::peer_of(GroupId group) {
 void CharlieSession::State::require_sendable(GroupId group,
                                              MatrixView<const std::int16_t> activations) const {
     require(!outstanding_, "CharlieSession::send: the reply to the last message is outstanding");
-    require(group < columns_.shapes().size(), "CharlieSession::send: unknown group");
-    const base::ProductShape& shape = columns_.shapes()[group];
+    require(group < residues_.shapes().size(), "CharlieSession::send: unknown group");
+    const base::ProductShape& shape = residues_.shapes()[group];
     require(activations.cols() == shape.inputs(), "CharlieSession::send: the activations' width");
-    require(
-        activations.rows() >= 1 && activations.rows() <= columns_that_fit(shape, columns_.planes()),
-        "CharlieSession::send: the number of columns");
+    require(activations.rows() >= 1 &&
+                activations.rows() <= columns_that_fit(shape, residues_.planes()),
+            "CharlieSession::send: the number of columns");
     std::int16_t least = 0;
     for (const std::int16_t q : activations.elements()) least = std::min(least, q);
     require(least >= -parameters::largest_activation_norm,
@@ -179,7 +179,7 @@ void CharlieSession::State::send_columns(GroupId group,
     };
     {
         const auto masking = span("mask");
-        outstanding_ = columns_.mask(group, header, activations);
+        outstanding_ = residues_.mask(group, header, activations);
     }
     const auto frame = outstanding_->frame();
     {
@@ -209,10 +209,10 @@ void CharlieSession::State::receive_products(MatrixView<std::int64_t> products) 
     require(outstanding_.has_value(), "CharlieSession::receive: no message was sent");
     const GroupId group = outstanding_->group();
     const std::size_t columns = outstanding_->header().columns;
-    require(products.rows() == columns && products.cols() == columns_.outputs(group),
+    require(products.rows() == columns && products.cols() == residues_.outputs(group),
             "CharlieSession::receive: the shape of the products");
-    const std::size_t expected = wire::columns_frame_bytes(columns_.planes() * products.rows() *
-                                                           columns_.shapes()[group].outputs());
+    const std::size_t expected = wire::columns_frame_bytes(residues_.planes() * products.rows() *
+                                                           residues_.shapes()[group].outputs());
     Peer& peer = peer_of(group);
     const auto payload = await_payload(peer, *outstanding_, expected - wire::length_bytes);
     const Clock::time_point received_at = Clock::now();
@@ -221,12 +221,12 @@ void CharlieSession::State::receive_products(MatrixView<std::int64_t> products) 
     }
     require_no_refusal(peer, payload);
     const TraceSpan checking(trace_.get(), Track::charlie, "check and unmask", group, columns);
-    auto replied = columns_.decode_reply(std::move(*outstanding_), payload);
+    auto replied = residues_.decode_reply(std::move(*outstanding_), payload);
     outstanding_.reset();
     // INTEG-5: up to this line no residue of the reply was used, and the session counts none.
-    auto checked = columns_.check(std::move(replied));
+    auto checked = residues_.check(std::move(replied));
     if (!checked) reject(peer);
-    columns_.unmask(std::move(*checked), products);
+    residues_.unmask(std::move(*checked), products);
     traffic_.rounds += 1;
     traffic_.checks += 1;
     traffic_.columns += columns;
@@ -235,7 +235,7 @@ void CharlieSession::State::receive_products(MatrixView<std::int64_t> products) 
 }
 
 void CharlieSession::State::transmit(Peer& peer, std::span<const std::byte> bytes) {
-    const base::WorkClock::Pause sending(columns_.clock());
+    const base::WorkClock::Pause sending(residues_.clock());
     peer.in_step = false;
     peer.transport.send(bytes);
     peer.in_step = true;
@@ -244,7 +244,7 @@ void CharlieSession::State::transmit(Peer& peer, std::span<const std::byte> byte
 /// WIRE-9: nothing is reserved for a frame that is longer than the one that can be accepted.
 std::span<const std::byte> CharlieSession::State::receive_payload(Peer& peer,
                                                                   std::size_t max_length) {
-    const base::WorkClock::Pause receiving(columns_.clock());
+    const base::WorkClock::Pause receiving(residues_.clock());
     std::array<std::byte, wire::length_bytes> field{};
     peer.in_step = false;
     peer.transport.await_frame();
@@ -266,7 +266,7 @@ std::span<const std::byte> CharlieSession::State::await_payload(Peer& peer, cons
 void CharlieSession::State::wipe_secrets() noexcept {
     alive_ = false;
     outstanding_.reset();
-    columns_.wipe_secrets();  // before the keys, which the stock's thread uses
+    residues_.wipe_secrets();  // before the keys, which the stock's thread uses
     keys_.destroy();
 }
 
@@ -337,38 +337,38 @@ void CharlieSession::close() {
 }
 
 void CharlieSession::wait_until_ready(std::size_t masks_per_group) {
-    state_->run([&] { state_->columns().supply().wait_until_ready(masks_per_group); });
+    state_->run([&] { state_->residues().supply().wait_until_ready(masks_per_group); });
 }
 
 std::size_t CharlieSession::max_columns_of(GroupId group) const {
-    const ResidueExchange& columns = std::as_const(*state_).columns();
-    require(group < columns.shapes().size(), "CharlieSession::max_columns_of: unknown group");
-    return columns_that_fit(columns.shapes()[group], columns.planes());
+    const ResidueExchange& residues = std::as_const(*state_).residues();
+    require(group < residues.shapes().size(), "CharlieSession::max_columns_of: unknown group");
+    return columns_that_fit(residues.shapes()[group], residues.planes());
 }
 
 bool CharlieSession::alive() const { return state_->alive(); }
 
-base::StockLevel CharlieSession::stock() const { return state_->columns().stock(); }
+base::StockLevel CharlieSession::stock() const { return state_->residues().stock(); }
 
 RunStatistics CharlieSession::statistics() const {
-    const ResidueExchange& columns = std::as_const(*state_).columns();
+    const ResidueExchange& residues = std::as_const(*state_).residues();
     RunStatistics statistics = state_->traffic();
-    statistics.charlie_seconds = columns.clock().seconds();
-    const masks::SupplyStatistics supplied = columns.supplied();
+    statistics.charlie_seconds = residues.clock().seconds();
+    const masks::SupplyStatistics supplied = residues.supplied();
     statistics.offline_seconds = supplied.seconds;
     statistics.late_seconds = supplied.late_seconds;
     statistics.mask_wait_seconds = supplied.wait_seconds;
     statistics.masks_made = supplied.made;
     statistics.masks_used = supplied.used;
     statistics.masks_waited_for = supplied.waited_for;
-    statistics.offline_multiplications = columns.supply_multiplications();
+    statistics.offline_multiplications = residues.supply_multiplications();
     return statistics;
 }
 
-base::WorkClock& CharlieSession::clock() { return state_->columns().clock(); }
+base::WorkClock& CharlieSession::clock() { return state_->residues().clock(); }
 
 const base::WorkClock& CharlieSession::clock() const {
-    return std::as_const(*state_).columns().clock();
+    return std::as_const(*state_).residues().clock();
 }
 
 }  // namespace slip::protocol

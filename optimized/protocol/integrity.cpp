@@ -7,7 +7,7 @@
 
 #include "optimized/base/error.hpp"
 #include "optimized/base/secret_buffer.hpp"
-#include "optimized/secrets/check_secret.hpp"
+#include "optimized/secrets/draw_check.hpp"
 
 namespace slip::protocol {
 namespace {

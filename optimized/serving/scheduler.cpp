@@ -30,8 +30,7 @@ Scheduler::~Scheduler() = default;
 
 const LanguageModel& Scheduler::model() const { return state_->model; }
 
-Scheduler::Id Scheduler::submit(GenerationRequest request, LanguageModel::OnToken on_token,
-                                OnEnd on_end) {
+Scheduler::Id Scheduler::submit(GenerationRequest request, OnToken on_token, OnEnd on_end) {
     std::vector<Submission> one(1);
     one.front().request = std::move(request);
     one.front().on_token = std::move(on_token);

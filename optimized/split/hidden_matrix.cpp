@@ -10,7 +10,7 @@
 #include "optimized/base/parallel.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "optimized/masks/small_matrix.hpp"
-#include "optimized/secrets/check_secret.hpp"
+#include "optimized/secrets/draw_check.hpp"
 #include "optimized/secrets/product_check.hpp"
 #include "optimized/secrets/weight_secrets.hpp"
 

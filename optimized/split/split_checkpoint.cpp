@@ -16,7 +16,7 @@
 #include "optimized/base/parameters.hpp"
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/import/safetensors.hpp"
-#include "optimized/secrets/check_secret.hpp"
+#include "optimized/secrets/draw_check.hpp"
 #include "optimized/secrets/product_check.hpp"
 #include "optimized/split/coarse_grid.hpp"
 #include "optimized/split/decomposition.hpp"

@@ -73,21 +73,21 @@ struct Service::Route {
     std::string_view path;
     std::string_view method;  // GET is HEAD too
     /// operators: who has a key of theirs, also as a browser's password.
-    enum class Access { everyone, key, operators } access;
+    enum class Audience { everyone, key, operators } audience;
 };
 
 const Service::Route* Service::find(const HttpRequest& request) {
-    using Access = Route::Access;
-    static constexpr std::array routes{Route{"/", "GET", Access::operators},
-                                       Route{"/metrics", "GET", Access::operators},
-                                       Route{"/health", "GET", Access::everyone},
-                                       Route{"/version", "GET", Access::key},
-                                       Route{"/tokenize", "POST", Access::key},
-                                       Route{"/detokenize", "POST", Access::key},
-                                       Route{"/v1/models", "GET", Access::key},
-                                       Route{"/v1/completions", "POST", Access::key},
-                                       Route{"/v1/chat/completions", "POST", Access::key},
-                                       Route{"/v1/responses", "POST", Access::key}};
+    using Audience = Route::Audience;
+    static constexpr std::array routes{Route{"/", "GET", Audience::operators},
+                                       Route{"/metrics", "GET", Audience::operators},
+                                       Route{"/health", "GET", Audience::everyone},
+                                       Route{"/version", "GET", Audience::key},
+                                       Route{"/tokenize", "POST", Audience::key},
+                                       Route{"/detokenize", "POST", Audience::key},
+                                       Route{"/v1/models", "GET", Audience::key},
+                                       Route{"/v1/completions", "POST", Audience::key},
+                                       Route{"/v1/chat/completions", "POST", Audience::key},
+                                       Route{"/v1/responses", "POST", Audience::key}};
     const std::string_view path = request.path;
     for (const Route& route : routes) {
         const bool below = route.path == "/v1/models" && path.starts_with("/v1/models/");
@@ -193,8 +193,8 @@ void Service::require_host(const HttpRequest& head) const {
 
 void Service::require_key(const HttpRequest& head, const Route& route) const {
     const std::shared_ptr<const Access> access = access_;
-    if (!access->keys || route.access == Route::Access::everyone) return;
-    const bool of_operators = route.access == Route::Access::operators;
+    if (!access->keys || route.audience == Route::Audience::everyone) return;
+    const bool of_operators = route.audience == Route::Audience::operators;
     const std::string key = presented_key(head.field("authorization"), of_operators);
     const auto name = access->keys->name_of(key);
     if (!name) {
@@ -252,7 +252,8 @@ std::optional<HttpResponse> Service::refusal(const HttpRequest& head) {
             const bool reads = route->method == "GET";
             response.fields.emplace_back("Allow", reads ? "GET, HEAD" : route->method);
         }
-        if (error.status == 401 && route != nullptr && route->access == Route::Access::operators) {
+        if (error.status == 401 && route != nullptr &&
+            route->audience == Route::Audience::operators) {
             response.fields.emplace_back("WWW-Authenticate", "Basic realm=\"slip\"");
         }
         log(line_of(head), error.status, true);

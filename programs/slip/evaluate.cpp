@@ -7,7 +7,7 @@
 
 #include "optimized/artifact/sha256.hpp"
 #include "optimized/base/files.hpp"
-#include "programs/slip/choices.hpp"
+#include "programs/common/choices.hpp"
 #include "programs/slip/command.hpp"
 #include "programs/slip/evaluation_parts.hpp"
 #include "programs/slip/images.hpp"

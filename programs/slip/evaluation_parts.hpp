@@ -5,8 +5,8 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "programs/common/result_parts.hpp"
 #include "programs/slip/options.hpp"
-#include "programs/slip/result_parts.hpp"
 
 namespace slip::tool {
 

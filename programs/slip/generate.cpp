@@ -14,7 +14,6 @@
 #include "optimized/base/files.hpp"
 #include "optimized/graph/sampler.hpp"
 #include "optimized/kernels/registry.hpp"
-#include "optimized/masks/mask_supply.hpp"
 #include "programs/slip/command.hpp"
 #include "programs/slip/model.hpp"
 #include "programs/slip/options.hpp"
@@ -202,8 +201,7 @@ nlohmann::ordered_json describe_choice(TokenId id, std::span<const float> logits
 }
 
 Outcome run(LanguageModel& model, const std::vector<TokenId>& prompt,
-            const SamplingOptions& sampling, StagedFile* logits_file,
-            const LanguageModel::OnToken& show) {
+            const SamplingOptions& sampling, StagedFile* logits_file, const OnToken& show) {
     const auto start = std::chrono::steady_clock::now();
     Outcome outcome;
     outcome.ids = model.generate(prompt, sampling, [&](TokenId id, std::span<const float> logits) {
@@ -342,7 +340,7 @@ std::size_t masks_to_keep(const Options& options, std::size_t ready) {
     if (ready == 0 || !options.has("artifact")) return ready;
     const auto plan = std::filesystem::path(options.required("artifact")) / "charlie" / "plan.json";
     const auto description = artifact::parse_charlie_description(base::read_file(plan), plan);
-    return description.set->lattice ? 0 : std::max(ready, masks::StockOptions{}.depth);
+    return description.set->lattice ? 0 : std::max(ready, default_masks_ready);
 }
 
 }  // namespace

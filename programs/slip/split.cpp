@@ -15,12 +15,12 @@
 #include "optimized/import/chat_template.hpp"
 #include "optimized/import/checkpoint.hpp"
 #include "optimized/import/tokenizer.hpp"
+#include "programs/common/result_parts.hpp"
 #include "programs/slip/command.hpp"
 #include "programs/slip/options.hpp"
 #include "programs/slip/plan_flags.hpp"
 #include "programs/slip/printable.hpp"
 #include "programs/slip/progress.hpp"
-#include "programs/slip/result_parts.hpp"
 #include "slip/error.hpp"
 #include "slip/split.hpp"
 

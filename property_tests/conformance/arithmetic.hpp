@@ -17,7 +17,7 @@
 #include "optimized/masks/keystream.hpp"
 #include "optimized/protocol/frames.hpp"
 #include "optimized/protocol/integrity.hpp"
-#include "optimized/secrets/check_secret.hpp"
+#include "optimized/secrets/draw_check.hpp"
 #include "property_tests/conformance/json_values.hpp"
 
 namespace slip::answers {

@@ -4,7 +4,7 @@
 
 #include "optimized/base/parameters.hpp"
 #include "optimized/protocol/charlie.hpp"
-#include "optimized/secrets/check_secret.hpp"
+#include "optimized/secrets/draw_check.hpp"
 #include "property_tests/fuzz/session.hpp"
 
 namespace slip::fuzz::charlie_fuzz {

@@ -21,7 +21,7 @@
 #include "optimized/protocol/charlie.hpp"
 #include "optimized/protocol/david.hpp"
 #include "optimized/protocol/frames.hpp"
-#include "optimized/secrets/check_secret.hpp"
+#include "optimized/secrets/draw_check.hpp"
 #include "property_tests/generators/product_fixture.hpp"
 
 namespace slip::protocol::wire {

@@ -1,53 +1,16 @@
-// A folder for the files of one test or measurement, and the permissions of files.
+// A folder for the files of one test, and the permissions of files.
 #pragma once
 
-#include <stdlib.h>
 #include <sys/stat.h>
 
 #include <filesystem>
 #include <stdexcept>
-#include <string>
-#include <system_error>
+
+#include "experiments/measure/temporary_folder.hpp"
 
 namespace slip::testing {
 
-/// A new, empty folder; the destructor removes it with its contents.
-class TemporaryFolder {
-public:
-    /// In memory where the system has /dev/shm: the product flushes its files, and a test need not
-    /// wait for a disk.
-    TemporaryFolder() : TemporaryFolder(in_memory()) {}
-    explicit TemporaryFolder(const std::filesystem::path& parent) {
-        std::string name = (parent / "slip-XXXXXX").string();
-        if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error(name + ": cannot be made");
-        path_ = name;
-    }
-    /// On a disk, where a measurement includes writing files or mapping them.
-    static TemporaryFolder on_disk() {
-        return TemporaryFolder(std::filesystem::temp_directory_path());
-    }
-    TemporaryFolder(const TemporaryFolder&) = delete;
-    TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-    ~TemporaryFolder() {
-        std::error_code ignored;
-        std::filesystem::remove_all(path_, ignored);
-    }
-
-    const std::filesystem::path& path() const { return path_; }
-    std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
-    /// Hidden entries count.
-    bool empty() const { return std::filesystem::is_empty(path_); }
-
-private:
-    static std::filesystem::path in_memory() {
-        const std::filesystem::path memory = "/dev/shm";
-        return std::filesystem::is_directory(memory) ? memory
-                                                     : std::filesystem::temp_directory_path();
-    }
-
-    std::filesystem::path path_;
-};
+using measure::TemporaryFolder;
 
 inline mode_t permissions_of(const std::filesystem::path& path) {
     struct stat status {};

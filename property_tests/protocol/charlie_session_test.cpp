@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "optimized/masks/keystream.hpp"
-#include "optimized/secrets/check_secret.hpp"
+#include "optimized/secrets/draw_check.hpp"
 #include "property_tests/protocol/watched_secrets.hpp"
 
 namespace slip::fixture {

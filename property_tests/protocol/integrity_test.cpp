@@ -10,7 +10,7 @@
 
 #include "optimized/protocol/integrity.hpp"
 #include "optimized/protocol/residue_exchange.hpp"
-#include "optimized/secrets/check_secret.hpp"
+#include "optimized/secrets/draw_check.hpp"
 #include "property_tests/generators/protocol_fixture.hpp"
 #include "property_tests/protocol/tampering.hpp"
 #include "property_tests/secrets/defined_secret.hpp"

@@ -53,7 +53,7 @@ struct Outcome {
     std::vector<std::vector<std::uint32_t>> logits;  // their bits, one row for each id
     std::vector<GenerationEnd> ends;
 
-    LanguageModel::OnToken on_token() {
+    OnToken on_token() {
         return [this](TokenId id, std::span<const float> row) {
             ids.push_back(id);
             logits.push_back(bits_of({row.begin(), row.end()}));

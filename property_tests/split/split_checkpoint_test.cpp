@@ -16,7 +16,7 @@
 
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/graph/transformer.hpp"
-#include "optimized/secrets/check_secret.hpp"
+#include "optimized/secrets/draw_check.hpp"
 #include "optimized/split/decomposition.hpp"
 #include "property_tests/artifact/split_model.hpp"
 

@@ -9,9 +9,9 @@
 #include <memory>
 #include <vector>
 
+#include "experiments/measure/temporary_folder.hpp"
 #include "optimized/kernels/group_weights.hpp"
 #include "optimized/protocol/david.hpp"
-#include "property_tests/generators/temporary_folder.hpp"
 #include "slip/tls.hpp"
 
 namespace slip::bench {
@@ -37,7 +37,7 @@ public:
 private:
     std::filesystem::path socket() const { return certificates_.path() / "david"; }
 
-    testing::TemporaryFolder certificates_;
+    measure::TemporaryFolder certificates_;
     pid_t child_ = -1;
     unsigned short port_ = 0;
 };

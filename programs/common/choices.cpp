@@ -1,4 +1,4 @@
-#include "programs/slip/choices.hpp"
+#include "programs/common/choices.hpp"
 
 #include <nlohmann/json.hpp>
 #include <sstream>

@@ -1,4 +1,4 @@
-#include "optimized/secrets/check_secret.hpp"
+#include "optimized/secrets/draw_check.hpp"
 
 #include <algorithm>
 #include <vector>

@@ -1,5 +1,5 @@
 // What the owner draws and computes for the integrity check, against its definition.
-#include "optimized/secrets/check_secret.hpp"
+#include "optimized/secrets/draw_check.hpp"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>

@@ -1,4 +1,4 @@
-#include "programs/slip/result_parts.hpp"
+#include "programs/common/result_parts.hpp"
 
 #include <charconv>
 #include <set>
