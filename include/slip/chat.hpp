@@ -20,7 +20,7 @@ struct ChatMessage {
     /// call.
     enum class Role { system, user, assistant, tool };
     Role role = Role::user;            ///< whose message it is
-    std::string text;                  ///< what is written in it like a special token is text
+    std::string text;                  ///< special tokens in it are not interpreted
     std::vector<ToolCall> calls = {};  ///< of an assistant, behind the text
     std::string call_id = {};          ///< of a tool: the call whose result the text is
 };

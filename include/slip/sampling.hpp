@@ -17,9 +17,7 @@ namespace SLIP_API slip {
 /// first; then the temperature; of what remains, `top_k`, `top_p` and `min_p` each leave some
 /// tokens out, in this order.
 struct SamplingOptions {
-    /// New ones. 0: none; the prompt is verified, and of it nothing is computed unless
-    /// Submission::on_prompt shows it. Over HTTP only `echo` can ask for that (SERVE-5): any other
-    /// answer would be empty.
+    /// New tokens at most. 0: the prompt is validated; nothing is generated.
     std::size_t max_tokens = 0;
     double temperature = 0;  ///< 0 is greedy: the largest logit, the lowest id among equals
     std::uint64_t seed = 0;  ///< of the random choices at a temperature above 0

@@ -39,10 +39,10 @@ struct GenerationRequest {
 /// What a generation took part in: `rounds` are the messages that held columns of it. A message to
 /// David holds columns of several generations; its bytes and multiplications are shared by columns.
 struct Receipt : OnlineCosts {
-    std::uint64_t prompt_tokens = 0;     ///< of the request
-    std::uint64_t cached_tokens = 0;     ///< of these, not computed again
-    std::uint64_t generated_tokens = 0;  ///< given to `on_token`
-    std::uint64_t repeated_steps = 0;    ///< after a David was lost
+    std::uint64_t prompt_tokens = 0;     ///< tokens of the prompt
+    std::uint64_t cached_tokens = 0;     ///< tokens of the prompt that were not computed again
+    std::uint64_t generated_tokens = 0;  ///< tokens given to `on_token`
+    std::uint64_t repeated_steps = 0;    ///< steps repeated after a David was lost
 
     /// Counts all of `others`.
     void add(const Receipt& others) {
@@ -58,7 +58,7 @@ struct Receipt : OnlineCosts {
 struct GenerationEnd {
     /// Why it ended.
     enum class Reason {
-        end_of_text,  ///< the model chose EOS
+        end_of_text,  ///< the model chose EOS, or its grammar allows nothing more
         length,       ///< max_tokens
         stopped,      ///< `on_token` returned false
         cancelled,    ///< by cancel(), or the scheduler was destroyed
@@ -82,8 +82,10 @@ struct Submission {
     /// Called once, after the last token.
     std::function<void(const GenerationEnd&)> on_end;
     /// Sees, for each token of the prompt but the first, its place in the prompt and the logits
-    /// that it could have been chosen from. With it, a prompt of which nothing is to be generated
-    /// is computed too, and nothing that was kept is used.
+    /// that it could have been chosen from. With it, the prompt is computed also where
+    /// SamplingOptions::max_tokens is 0, and nothing that was kept is used. Over HTTP only `echo`
+    /// asks for this, and only with it may `max_tokens` be 0 (SERVE-5): any other answer would be
+    /// empty.
     std::function<void(std::size_t place, std::span<const float> logits)> on_prompt = {};
     /// EOS too is given to `on_token`, whose answer to it changes nothing.
     bool shows_end = false;
@@ -92,8 +94,8 @@ struct Submission {
 /// How many generations run, and what they may take.
 struct SchedulerOptions {
     std::size_t live = 64;      ///< generations in one message; others wait, in order
-    std::size_t waiting = 256;  ///< that may wait; submit() refuses more
-    /// Of these, those of one tenant: submit() refuses more of his.
+    std::size_t waiting = 256;  ///< generations that are not live yet; submit() refuses more
+    /// Waiting generations of one tenant; submit() refuses more.
     std::size_t waiting_per_tenant = std::numeric_limits<std::size_t>::max();
     /// Tokens of prompts in one step, beside one token of each generation that has its first: a
     /// long prompt is cut, so that it does not stop the others.
@@ -107,9 +109,9 @@ struct SchedulerOptions {
     std::size_t guess_columns = 16;
     /// Bytes of keys and values that are kept for prompts with the same beginning; 0: none.
     std::size_t kept_prompt_bytes = std::size_t{256} << 20;
-    /// Tenants among whom that memory is divided: each has a share of the same size, so that none
-    /// sees by what is dropped how much others have asked. Nothing is kept of tenants who come when
-    /// all shares are taken.
+    /// Tenants among whom kept_prompt_bytes are divided: each has a share of the same size, so that
+    /// none sees by what is dropped how much others have asked. Nothing is kept of tenants who come
+    /// when all shares are taken.
     std::size_t kept_prompt_tenants = 1;
     /// How long a lost David is called again, with fresh masks, before the generations end. They
     /// end at once where Connect leads to none but Davids who have sent a wrong reply (INTEG-7).
@@ -126,15 +128,15 @@ struct SchedulerStatistics {
     bool damaged = false;
     std::size_t live = 0;                ///< generations in the next step
     std::size_t waiting = 0;             ///< generations that are not live yet
-    std::uint64_t generations = 0;       ///< that have ended
-    std::uint64_t prompt_tokens = 0;     ///< computed
-    std::uint64_t cached_tokens = 0;     ///< of prompts, not computed again
-    std::uint64_t generated_tokens = 0;  ///< of all generations
-    std::uint64_t sessions = 0;          ///< opened, the first among them
+    std::uint64_t generations = 0;       ///< generations that have ended
+    std::uint64_t prompt_tokens = 0;     ///< tokens of prompts that were computed
+    std::uint64_t cached_tokens = 0;     ///< tokens of prompts that were not computed again
+    std::uint64_t generated_tokens = 0;  ///< tokens that were generated
+    std::uint64_t sessions = 0;          ///< sessions that were opened, the first among them
     std::uint64_t rejects = 0;           ///< wrong replies
     std::size_t stock_tokens = 0;        ///< tokens for which every group has masks in stock
-    /// The same when the stock is full; 0: there is none. What is left of a batch stays spent, so a
-    /// stock at rest may lack a little.
+    /// stock_tokens when the stock is full; 0: there is no stock. What is left of a batch stays
+    /// spent, so a stock at rest may lack a little.
     std::size_t full_stock_tokens = 0;
     RunStatistics run;  ///< of all sessions together
 };

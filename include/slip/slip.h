@@ -134,7 +134,7 @@ SLIP_C_END slip_status slip_free_image_classifier(slip_image_classifier* model);
 typedef struct slip_run_statistics {
     size_t size;                      /**< sizeof(slip_run_statistics) */
     uint64_t rounds;                  /**< messages to David, each with its reply */
-    uint64_t columns;                 /**< of these messages */
+    uint64_t columns;                 /**< columns of all messages to David */
     uint64_t bytes_up;                /**< to David */
     uint64_t bytes_down;              /**< from David */
     uint64_t checks;                  /**< replies that passed the integrity check */
@@ -142,14 +142,14 @@ typedef struct slip_run_statistics {
     double round_seconds;             /**< that Charlie waited for replies */
     double david_seconds;             /**< of the products of a David in this process */
     double offline_seconds;           /**< processor time for masks */
-    double late_seconds;              /**< of these, of masks that a message made for itself */
+    double late_seconds;              /**< offline_seconds of masks that messages made themselves */
     double mask_wait_seconds;         /**< until messages had masks that were not ready */
     uint64_t charlie_multiplications; /**< online */
     uint64_t david_multiplications;   /**< online */
     uint64_t offline_multiplications; /**< Charlie's, for the masks that were used */
     uint64_t masks_made;              /**< by all sessions of the model, since this one began */
-    uint64_t masks_used;              /**< likewise; one per column of a message */
-    uint64_t masks_waited_for;        /**< of these, not ready when their message needed them */
+    uint64_t masks_used;              /**< by the same sessions; one per column of a message */
+    uint64_t masks_waited_for;        /**< masks that messages had to wait for */
 } slip_run_statistics;
 
 /** slip::LanguageModel::statistics(). SLIP_BUSY while another call computes with the model, and in
@@ -188,7 +188,7 @@ typedef struct slip_token_bias {
 /** slip::SamplingOptions, with its defaults. */
 typedef struct slip_sampling_options {
     size_t size;               /**< sizeof(slip_sampling_options) */
-    size_t max_tokens;         /**< new ones; 0: none, and nothing is computed, as in C++ */
+    size_t max_tokens;         /**< new tokens at most; 0: only the prompt is validated */
     double temperature;        /**< 0: always the likeliest token */
     uint64_t seed;             /**< of the random choices at a temperature above 0 */
     size_t top_k;              /**< how many of the likeliest stay; 0: all */
@@ -266,7 +266,7 @@ typedef enum slip_role { SLIP_SYSTEM = 0, SLIP_USER = 1, SLIP_ASSISTANT = 2 } sl
 /** One message of a conversation. */
 typedef struct slip_chat_message {
     slip_role role;   /**< whose it is */
-    const char* text; /**< what is written in it like a special token is text */
+    const char* text; /**< special tokens in it are not interpreted */
 } slip_chat_message;
 
 /** slip::ChatFormat::encode(): the ids up to where the assistant's next answer begins. `format` is
@@ -290,18 +290,18 @@ typedef struct slip_scheduler slip_scheduler;
 typedef struct slip_scheduler_options {
     size_t size;                   /**< sizeof(slip_scheduler_options) */
     size_t live;                   /**< generations in one message */
-    size_t waiting;                /**< that may wait */
-    size_t waiting_per_tenant;     /**< of these, of one tenant */
+    size_t waiting;                /**< generations that are not live yet; more are refused */
+    size_t waiting_per_tenant;     /**< waiting generations of one tenant; more are refused */
     size_t prompt_tokens_per_step; /**< tokens of prompts in one step */
     size_t guesses;                /**< tokens that each generation guesses at a time, 0 to 15 */
-    size_t guess_columns;          /**< of answers in a step, up to which they guess */
-    size_t kept_prompt_bytes;      /**< of keys and values that are kept; see keeps_no_prompts */
-    size_t kept_prompt_tenants;    /**< among whom that memory is divided */
-    uint32_t reopen_limit_ms;      /**< how long they wait for a lost David; see ends_when_lost */
-    slip_report note;              /**< slip::SchedulerOptions::note, in the scheduler's thread */
-    void* note_context;            /**< of `note` */
-    int keeps_no_prompts;          /**< 1: no keys and values are kept; kept_prompt_bytes is 0 */
-    int ends_when_lost;            /**< 1: they end when David is lost; reopen_limit_ms is 0 */
+    size_t guess_columns;          /**< columns of answers up to which a step has guesses */
+    size_t kept_prompt_bytes;   /**< bytes of keys and values that are kept; see keeps_no_prompts */
+    size_t kept_prompt_tenants; /**< tenants among whom kept_prompt_bytes are divided */
+    uint32_t reopen_limit_ms;   /**< how long a lost David is awaited; see ends_when_lost */
+    slip_report note;           /**< slip::SchedulerOptions::note, in the scheduler's thread */
+    void* note_context;         /**< of `note` */
+    int keeps_no_prompts;       /**< 1: no keys and values are kept; kept_prompt_bytes is 0 */
+    int ends_when_lost;         /**< 1: generations end when David is lost; reopen_limit_ms is 0 */
 } slip_scheduler_options;
 
 /** slip::Scheduler: takes the model. With its handle, texts and sizes can still be asked for, as
@@ -327,14 +327,14 @@ typedef struct slip_generation_end {
     slip_status status;               /**< SLIP_OK unless it failed */
     const char* message;              /**< of the failure, for people; "" otherwise */
     double waited_seconds;            /**< before it became live */
-    uint64_t prompt_tokens;           /**< of the request */
-    uint64_t cached_tokens;           /**< of these, not computed again */
-    uint64_t generated_tokens;        /**< given to `on_token` */
-    uint64_t rounds;                  /**< messages that held its columns */
-    uint64_t checks;                  /**< of their replies that passed the check */
+    uint64_t prompt_tokens;           /**< tokens of the prompt */
+    uint64_t cached_tokens;           /**< tokens of the prompt that were not computed again */
+    uint64_t generated_tokens;        /**< tokens given to `on_token` */
+    uint64_t rounds;                  /**< messages that held columns of this generation */
+    uint64_t checks;                  /**< replies to these messages that passed the check */
     uint64_t bytes_up;                /**< to David, its share */
     uint64_t bytes_down;              /**< from David, its share */
-    uint64_t repeated_steps;          /**< after a David was lost */
+    uint64_t repeated_steps;          /**< steps repeated after a David was lost */
     uint64_t charlie_multiplications; /**< online, its share */
     uint64_t david_multiplications;   /**< online, its share */
 } slip_generation_end;
@@ -376,14 +376,14 @@ typedef struct slip_scheduler_statistics {
     int damaged;               /**< 1: no generation can be computed any more */
     size_t live;               /**< generations in the next step */
     size_t waiting;            /**< generations that are not live yet */
-    uint64_t generations;      /**< that have ended */
-    uint64_t prompt_tokens;    /**< computed */
-    uint64_t cached_tokens;    /**< of prompts, not computed again */
-    uint64_t generated_tokens; /**< of all generations */
-    uint64_t sessions;         /**< opened, the first among them */
+    uint64_t generations;      /**< generations that have ended */
+    uint64_t prompt_tokens;    /**< tokens of prompts that were computed */
+    uint64_t cached_tokens;    /**< tokens of prompts that were not computed again */
+    uint64_t generated_tokens; /**< tokens that were generated */
+    uint64_t sessions;         /**< sessions that were opened, the first among them */
     uint64_t rejects;          /**< wrong replies */
     size_t stock_tokens;       /**< tokens for which every group has masks in stock */
-    size_t full_stock_tokens;  /**< the same when the stock is full; 0: there is none */
+    size_t full_stock_tokens;  /**< stock_tokens when the stock is full; 0: there is no stock */
 } slip_scheduler_statistics;
 
 /** slip::Scheduler::statistics(), as they are at one time: `run` gets those of its model, of all

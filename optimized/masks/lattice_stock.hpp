@@ -82,7 +82,7 @@ public:
     void take(base::GroupId group, std::size_t count, std::vector<Mask>& out);
     /// As MaskSupply::recycle(). If it throws, `spent` still counts.
     void recycle(base::GroupId group, Mask::Spent&& spent);
-    /// SESS-13: masks of so many bytes, which were handed out, do not come back and count no more.
+    /// SESS-13: stops counting `bytes` of masks that were handed out and will not be recycled.
     void forget(std::size_t bytes);
     /// Of a mask of this group with its cancellation, as memory() counts them.
     std::size_t bytes_per_mask(base::GroupId group) const;

@@ -95,8 +95,8 @@ public:
     /// What the session has done so far; charlie_seconds are those of clock(). Its user counts
     /// Charlie's and David's online multiplications, and David his seconds: they are 0 here.
     RunStatistics statistics() const;
-    /// Of Charlie's online work, for whoever calls send() and receive(): it stands while they wait
-    /// for masks, and in what the transports do, where a David in this process multiplies.
+    /// Of Charlie's online work, for whoever calls send() and receive(). It is paused while they
+    /// wait for masks, and in the transports, where a David in this process multiplies.
     base::WorkClock& clock();
     const base::WorkClock& clock() const;
 

@@ -40,7 +40,7 @@ public:
         return supply_ ? supply_->statistics() : masks::SupplyStatistics{};
     }
     std::uint64_t supply_multiplications() const { return supply_multiplications_; }
-    /// Of Charlie's online work, for whoever calls; it stands while mask() takes masks.
+    /// Of Charlie's online work, for whoever calls; it is paused while mask() takes masks.
     base::WorkClock& clock() { return clock_; }
     const base::WorkClock& clock() const { return clock_; }
 

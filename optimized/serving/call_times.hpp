@@ -14,7 +14,7 @@ public:
     /// `limit`: how long generations wait for a session.
     explicit CallTimes(std::chrono::milliseconds limit) : limit_(limit) {}
 
-    /// Generations need a session, which there is none of: from the first time on, call at once.
+    /// Generations need a session and none is open. The first time makes a call due at once.
     void need(Clock::time_point now);
     /// No generation waits for a session any more.
     void rest() { without_.reset(); }

@@ -114,7 +114,7 @@ class TokenBias(ctypes.Structure):
 
 @c_struct
 class SamplingOptions(Options):
-    """How tokens are chosen. max_tokens: new tokens at most; 0 computes nothing. temperature: 0 takes the
+    """How tokens are chosen. max_tokens: new tokens at most; 0 generates nothing. temperature: 0 takes the
     likeliest token; above 0, `seed` seeds the random choices. top_k, top_p, min_p: 0 keeps all tokens;
     otherwise only the top_k likeliest, the fewest likeliest of probability top_p together, or those with at
     least min_p of the likeliest one's probability. repetition_penalty: divides positive logits of tokens
@@ -137,7 +137,8 @@ class SamplingOptions(Options):
 
 @c_struct
 class ChatMessage(ctypes.Structure):
-    """One message of a conversation: role 0 (system), 1 (user) or 2 (assistant), and its UTF-8 text."""
+    """One message of a conversation: role 0 (system), 1 (user) or 2 (assistant), and its UTF-8 text, in which
+    special tokens are not interpreted."""
     role: Int
     text: Text
 
@@ -145,10 +146,10 @@ class ChatMessage(ctypes.Structure):
 @c_struct
 class SchedulerOptions(Options):
     """Limits of a Scheduler. live: generations computed together. waiting, waiting_per_tenant: generations
-    that may wait, in all and of one tenant. prompt_tokens_per_step: tokens of prompts in one step. guesses:
-    0 to 15 tokens that each generation guesses at a time, while a step has at most guess_columns columns of
-    answers. kept_prompt_bytes: bytes of keys and values kept for prompts; keeps_no_prompts: True keeps
-    none. kept_prompt_tenants: tenants among whom that memory is divided. reopen_limit_ms: how long
+    that are not live yet, in all and of one tenant. prompt_tokens_per_step: tokens of prompts in one step.
+    guesses: 0 to 15 tokens that each generation guesses at a time, while a step has at most guess_columns
+    columns of answers. kept_prompt_bytes: bytes of keys and values kept for prompts; keeps_no_prompts: True
+    keeps none. kept_prompt_tenants: tenants among whom that memory is divided. reopen_limit_ms: how long
     generations wait for a lost David to come back; ends_when_lost: True ends them at once. `note` and
     note_context are set by this package."""
     live: Size
