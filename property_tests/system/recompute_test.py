@@ -1,11 +1,10 @@
 """A point of each figure is measured again, on the smallest model that it has, and is what was committed:
 here those of `spectra` and, with SLIP_FULL set and libtorch, those of attackers who train; costs_test.py and
 tasks_test.py have theirs."""
-# test: once
+# test: once, studies
 
 import math
 import os
-import re
 import subprocess
 import sys
 import unittest
@@ -14,7 +13,6 @@ from slip_system import BUILD, ROOT, STORIES260K, SystemTest
 
 sys.path.insert(0, str(ROOT / "experiments"))
 
-from figures.catalogue import FIGURES  # noqa: E402
 from harness.execution import PLACE  # noqa: E402
 from harness.lists import read_lists  # noqa: E402
 from harness.results import is_current, parse_output, read_result  # noqa: E402
@@ -23,7 +21,7 @@ RUNS = read_lists(ROOT / "experiments/runs")
 # To ask for one point of many, of a committed result: words after the command, in place of earlier ones.
 ONE_POINT = {"bypass": lambda result: {"--widths": "5"},
              "removal": lambda result: {"--components": "4", "--type": result["layer_types"][0]["name"]}}
-# A run behind each figure of attackers; `tradeoff` is made from those of `plans` and from costs.
+# A run behind each figure of attackers.
 TRAINED = {"strategies": "restoration-stories260K-lsc-k4-core-seed1",
            "plans": "restoration-stories260K-lsc-k4-core-seed1",
            "planned": "restoration-tinystories-llama-lsc-plan16-core-seed1",
@@ -31,11 +29,6 @@ TRAINED = {"strategies": "restoration-stories260K-lsc-k4-core-seed1",
            "data": "data-8000-stories260K-lsc-k4-core-seed1",
            "spans": "spans-stories260K-random-core-k4-short-full-seed1",
            "hidden": "restoration-stories260K-hidden-small-full-seed1"}
-# In a text: a number that is a link to a result, [5.8](.../results/NAME.json): what an attacker reaches, or a
-# percentage for a task.
-CITED = re.compile(r"\[([0-9,]+(?:\.([0-9]+))?)\]\([a-z./]*results/"
-                   r"((?:restoration|queries|logits|data|spans|again|tuning|tasks)-[^)]*)\.json\)")
-ELSEWHERE = {"decay", "bypass", "removal", "costs", "tradeoff", "tasks", "convolution"}
 
 
 def smallest(experiment):
@@ -108,6 +101,14 @@ class Recompute(SystemTest):
     def test_removal(self):
         self.compare("removal")
 
+    def test_another_number_is_refused(self):
+        _, result = smallest("decay")
+        then = numbers(result["result"])
+        place = "/layer_types/name=q/mean/1"
+        self.assertEqual(differences(then, then), [])
+        self.assertEqual(differences(then | {place: then[place] + 1e-4}, then), [place])
+        self.assertEqual(differences(then | {"/other": 1}, then), ["/other"])
+
     @unittest.skipUnless("SLIP_FULL" in os.environ, "trains for a minute and a half")
     @unittest.skipUnless((ROOT / "build/safety/restore").exists(), "needs -DSLIP_SAFETY=ON")
     def test_attackers_train_again(self):
@@ -127,36 +128,6 @@ class Recompute(SystemTest):
                         ROOT / "build/safety"], check=True, capture_output=True, timeout=3600)
         return (read_result(results / f"{name}.json"),
                 read_result(ROOT / f"experiments/results/{name}.json"))
-
-
-@unittest.skipUnless(STORIES260K.is_dir(), "no shared data")
-class Committed(SystemTest):
-    def test_each_figure_has_a_committed_result(self):
-        self.assertEqual({figure.__name__ for figure in FIGURES}, TRAINED.keys() | ELSEWHERE)
-        for name in TRAINED.values():
-            committed = ROOT / f"experiments/results/{name}.json"
-            self.assertTrue(is_current(committed, RUNS[name], RUNS), f"{name} is not committed")
-
-    def test_numbers_in_the_text_are_those_of_their_results(self):
-        wrong, found = [], 0
-        for path in ["spec/errata.md", "spec/decomposition.md", "experiments/README.md"]:
-            for shown, decimals, name in CITED.findall((ROOT / path).read_text()):
-                found += 1
-                result = read_result(ROOT / f"experiments/results/{name}.json")
-                measured = 100 * result["result"]["accuracy"] if result["experiment"] == "tasks" else \
-                    result["result"]["perplexity"]["restored"]
-                if shown != f"{measured:,.{len(decimals)}f}":
-                    wrong.append(f"{path}: {shown} for {name}, expected {measured}")
-        self.assertEqual(wrong, [])
-        self.assertGreater(found, 20)
-
-    def test_another_number_is_refused(self):
-        _, result = smallest("decay")
-        then = numbers(result["result"])
-        place = "/layer_types/name=q/mean/1"
-        self.assertEqual(differences(then, then), [])
-        self.assertEqual(differences(then | {place: then[place] + 1e-4}, then), [place])
-        self.assertEqual(differences(then | {"/other": 1}, then), ["/other"])
 
 
 if __name__ == "__main__":
