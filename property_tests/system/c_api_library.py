@@ -11,7 +11,8 @@ from slip_system import BUILD, ROOT
 
 sys.path.insert(0, str(ROOT / "python"))
 import slip  # noqa: E402
-from slip import ON_TOKEN, REPORT, SamplingOptions  # noqa: E402
+from slip import SamplingOptions  # noqa: E402
+from slip.structs import ON_TOKEN, REPORT  # noqa: E402
 
 LIBRARY = BUILD / "libslip.so"
 OK, BAD_INPUT, PROTOCOL, INTEGRITY, INTERNAL, MEMORY, HANDLE, BUSY, SMALL, OVERLOADED, STOPPED = range(11)
@@ -38,7 +39,7 @@ class Library:
     @classmethod
     def setUpClass(cls):
         super().setUpClass()
-        cls.library = slip.load(LIBRARY)
+        cls.library = slip.c.load(LIBRARY)
         cls.tls, cls.artifact = cls.folder / "tls", cls.folder / "artifact"
         cls.slip(cls(), "keys", "--out", cls.tls)
 

@@ -7,6 +7,8 @@ import threading
 import unittest
 
 from c_api_library import BAD_INPUT, BUSY, HANDLE, OK, OVERLOADED, TOKENS, Library, library_is_loadable, slip
+from slip.c import FUNCTIONS
+from slip.structs import ON_END, ON_TOKEN
 from slip_system import ROOT, TINYSTORIES, Outside, SystemTest, setting
 
 PROMPT = "Once upon a time"
@@ -58,7 +60,7 @@ class Layouts(Outside):
     def test_python_declares_every_function(self):
         header = (ROOT / "include/slip/slip.h").read_text()
         declared = re.findall(r"^SLIP_C_(?:API|END) slip_status slip_(\w+)\(", header, re.MULTILINE)
-        self.assertEqual(sorted(declared), sorted(slip.FUNCTIONS))
+        self.assertEqual(sorted(declared), sorted(FUNCTIONS))
 
 
 class Model(Library):
@@ -75,7 +77,7 @@ class Model(Library):
         """The new ids by a struct of options, which may be of another type than the library's."""
         ids, count = (ctypes.c_int32 * sampling.max_tokens)(), ctypes.c_size_t()
         self.call(OK, function, handle or self.model, (ctypes.c_int32 * len(self.prompt))(*self.prompt),
-                  len(self.prompt), ctypes.byref(sampling), slip.ON_TOKEN(), None, ids, ctypes.byref(count))
+                  len(self.prompt), ctypes.byref(sampling), ON_TOKEN(), None, ids, ctypes.byref(count))
         return ids[:count.value]
 
 
@@ -84,7 +86,7 @@ class Sizes(Model, SystemTest):
     def refused(self, sampling, *says):
         count = ctypes.c_size_t()
         self.call(BAD_INPUT, "generate", self.model, (ctypes.c_int32 * 1)(1), 1, ctypes.byref(sampling),
-                  slip.ON_TOKEN(), None, None, ctypes.byref(count), says=says)
+                  ON_TOKEN(), None, None, ctypes.byref(count), says=says)
 
     def test_members_that_an_older_caller_does_not_have_are_not_read(self):
         greedy = self.generated(slip.SamplingOptions(max_tokens=TOKENS))
@@ -147,7 +149,7 @@ class Choices(Model, SystemTest):
         self.prompt = [10**6]
         count = ctypes.c_size_t()
         self.call(BAD_INPUT, "generate", self.model, (ctypes.c_int32 * 1)(*self.prompt), 1,
-                  ctypes.byref(none), slip.ON_TOKEN(), None, None, ctypes.byref(count), says=["1000000"])
+                  ctypes.byref(none), ON_TOKEN(), None, None, ctypes.byref(count), says=["1000000"])
 
     def test_MODEL_17_a_bias_chooses_and_guesses_change_nothing(self):
         biased = slip.sampling(TOKENS, logit_bias={5: 1000.0})
@@ -255,7 +257,7 @@ class Schedulers(Model, SystemTest):
             told = told.contents
             self.ended[name] = (slip.Generation.REASONS[told.reason], told.status, told.generated_tokens, ids)
 
-        self.kept += [sampling, slip.ON_TOKEN(see), slip.ON_END(end)]
+        self.kept += [sampling, ON_TOKEN(see), ON_END(end)]
         prompt = (ctypes.c_int32 * len(self.prompt))(*self.prompt)
         request = slip.GenerationRequest(
             prompt=prompt, prompt_count=len(self.prompt), sampling=ctypes.pointer(sampling),

@@ -12,6 +12,7 @@ import unittest
 from c_api_library import (BAD_INPUT, BUSY, HANDLE, INTEGRITY, OK, PROTOCOL, SMALL, STATUSES, STOPPED, TOKENS,
                            Library, library_is_loadable, slip)
 from cnn_test import write_images, write_network
+from slip.structs import ON_PROGRESS, ON_TOKEN, REPORT
 from slip_system import ROOT, TINYSTORIES, David, SystemTest, write_checkpoint
 
 PROMPT = "Once upon a time"
@@ -239,7 +240,7 @@ class Calls(Library, SystemTest):
     def test_arguments_that_are_null_or_too_small_or_out_of_range(self):
         model, count = self.open("unsplit", self.artifact, None), ctypes.c_size_t()
         ids, sampling = (ctypes.c_int32 * 1)(1), slip.SamplingOptions(max_tokens=2)
-        no_callback = slip.ON_TOKEN(0)
+        no_callback = ON_TOKEN(0)
         self.call(BAD_INPUT, "generate", model, ids, 1, None, no_callback, None, None,
                   ctypes.byref(count), says=["options is NULL"])
         self.call(BAD_INPUT, "generate", model, None, 1, ctypes.byref(sampling), no_callback, None,
@@ -292,7 +293,7 @@ class Calls(Library, SystemTest):
             return 1
 
         out = self.folder / "by-library"
-        on_progress, note = slip.ON_PROGRESS(progress), slip.REPORT(lambda _, line: notes.append(line))
+        on_progress, note = ON_PROGRESS(progress), REPORT(lambda _, line: notes.append(line))
         options = slip.SplitOptions(rank=3, on_progress=on_progress, note=note)
         self.call(OK, "split", self.model, out, ctypes.byref(options))
         self.assertEqual(seen[-1][0], seen[-1][1])
@@ -302,7 +303,7 @@ class Calls(Library, SystemTest):
         self.assertEqual(own, program)
         self.call(BAD_INPUT, "split", self.model, out, ctypes.byref(options), says=[out])
         stopped = self.folder / "stopped"
-        options.on_progress = slip.ON_PROGRESS(lambda _, told: 0)
+        options.on_progress = ON_PROGRESS(lambda _, told: 0)
         self.call(STOPPED, "split", self.model, stopped, ctypes.byref(options), says=["stopped"])
         self.assertFalse(stopped.exists())
         options = slip.SplitOptions(rank=3, plan=b"plan.json")
