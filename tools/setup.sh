@@ -4,8 +4,11 @@
 build_packages="g++ cmake ninja-build libboost-dev libboost-program-options-dev libeigen3-dev
   libssl-dev nlohmann-json3-dev libsentencepiece-dev libpcre2-dev libutf8proc-dev libedit-dev libntl-dev libgmp-dev
   python3"
-test_packages="libgtest-dev librapidcheck-dev clang-format flake8 shellcheck openssl curl g++-aarch64-linux-gnu qemu-user
-  coq libcoq-mathcomp-ssreflect libcoq-mathcomp-algebra ocaml-nox
+# What the unit tests of a folder need; what the repository's checks and the unit tests without a folder, NEON's
+# among them, need besides; and what proofs and the tests of property_tests/system do.
+unit_packages="libgtest-dev librapidcheck-dev"
+quick_packages="clang-format flake8 shellcheck g++-aarch64-linux-gnu qemu-user"
+test_packages="openssl curl coq libcoq-mathcomp-ssreflect libcoq-mathcomp-algebra ocaml-nox
   python3-z3 python3-setuptools python3-wheel pkgconf valgrind doxygen git haproxy pandoc
   chromium chromium-driver python3-selenium"
 # What trains the attackers of experiments/safety.
