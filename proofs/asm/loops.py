@@ -55,6 +55,7 @@ class Explorer:
         self.machine, self.sizes, self.image = machine, machine.sizes, machine.image
         self.loops, self.unrolled, self.counters, self.free = {}, set(), 0, 0
         self.known = {}   # head of a loop that adds up products -> what its passes change
+        self.bounds = {}  # the same -> the number of its passes, and its bounds
         self.places = {}  # head of such a loop -> where its first pass left sums, and their bits
         self.going_on = []  # what holds of all passes of the last loop that go on
         self.long = set()  # heads of loops of a known number of passes, which are too many
@@ -282,7 +283,7 @@ class Explorer:
         passes = self.sizes.counter(f"pass[{self.counters}]")
         stores = self.machine.stores
         shape, bounds = self.generic(first, loop, backs, passes) if backs is not None else (
-            self.known_shape(first, loop, passes), [])
+            self.known_shape(first, loop, passes), self.known_bounds(loop, passes))
         if self.machine.chains and not self.machine.scouting:
             shape = self.carrying(shape, bounds, loop)
         # A loop whose passes store outputs is thought to carry no sums.
@@ -326,6 +327,7 @@ class Explorer:
                 if len(kept) == len(bounds) and not wrong:
                     if self.machine.grid or self.machine.totals and self.machine.totals.are_deep:
                         self.learn(shape, loop, backs)
+                        self.bounds[loop.head] = passes, bounds
                     return shape, bounds
             bounds, shape = kept, shape.without(wrong)
         raise Refused(f"no invariant of the loop at {loop.head:x} is found")
@@ -347,6 +349,12 @@ class Explorer:
             else:
                 forms[place] = Affine(t.extract(v, 0, form.width), form.step, form.width)
         return Shape(first, forms, passes)
+
+    def known_bounds(self, loop, passes):
+        """The same of bounds, where loops write parts of a grid."""
+        counted, bounds = self.bounds[loop.head] if self.machine.grid else (passes, [])
+        numbers = [self.sizes.symbols[t.ident(v)] for v in (counted, passes)]
+        return [z3.substitute(bound, numbers) for bound in bounds]
 
     def carrying(self, shape, bounds, loop):
         """The same, with what loops carry, as far as passes that store nothing show."""

@@ -564,7 +564,7 @@ class RegionMachine(Machine):
 
     def decided(self, condition):
         """A condition that becomes data: of sizes it is decided."""
-        if isinstance(condition, bool):
+        if isinstance(condition, bool) or self.scouting and self.totals and self.grid:
             return condition
         try:
             self.sizes.condition(condition)

@@ -28,10 +28,6 @@ LISTED = {
     "below": {"avx2": ("n=5", "n=69")},
     "quantise": {"portable": ("n=2", "n=18"), "avx2": ("n=8", "n=11"), "avx512": ("n=3", "n=21")},
     "combine": dict.fromkeys(("portable", "avx2", "avx512"), ("n=70 b=2 planes=1", "n=3 b=2 planes=7")),
-    "gemm": {"avx512": ("m=3 n=5 b=1 planes=4", "m=3 n=5 b=1 planes=5", "m=5 n=6 b=2 planes=3",
-                        "m=130 n=5 b=1 planes=7", "m=3 n=5 b=17 planes=4", "m=65 n=4101 b=2 planes=1")},
-    "gemm_plane": {"avx512": ("m=3 n=5 b=1 plane=2", "m=3 n=5 b=2 plane=5", "m=1 n=517 b=1 plane=1")},
-    "multiply_block<4>": {"avx512": ()},  # by those of gemm
     "low_rank_inner": {"portable": ("k=5 n=9", "k=1 n=70"), "avx512": ("k=9 n=133", "k=1 n=645")},
     "low_rank_outer": {"portable": ("m=5 k=3", "m=6 k=9", "m=3 k=0")},
 }

@@ -308,6 +308,7 @@ class Sizes:
             for rows in ROWS:
                 for more in range(1, rows + 1):
                     yield z3.Implies(rows * passes + more <= count, rows * product + more * one <= whole)
+                    yield z3.Implies(rows * passes + more >= count, rows * product + more * one >= whole)
             for before, begin in known:
                 if begin is not whole:
                     yield z3.Implies(before + passes + 1 <= count, begin + product + one <= whole)
