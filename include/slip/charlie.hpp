@@ -22,8 +22,9 @@ namespace SLIP_API slip {
 /// has to live as long as the model; another call may lead to another David.
 using Connect = std::function<std::unique_ptr<Transport>()>;
 
-/// The largest CharlieOptions::masks_ready, and what 0 stands for.
+/// The largest CharlieOptions::masks_ready.
 inline constexpr std::size_t most_masks_ready = std::size_t{1} << 16;
+/// What CharlieOptions::masks_ready stands for if it is 0.
 inline constexpr std::size_t default_masks_ready = 64;
 
 /// How Charlie runs.

@@ -33,7 +33,7 @@ PAGES = ["index.html", "clause/MASK-3.html", "spec/hiding.html", "charts.html", 
 # A question; the links that lead from the front page to its answer; the section; what is said there.
 QUESTIONS = [
     ("Which lines enforce that a mask is used once?", ["MASK-5"], "product", "a mask was used a second time"),
-    ("What is proved of the AVX-512 product?", ["LIN-1"], "kernels", "gemm, AVX-512 proved at listed sizes"),
+    ("What is proved of the AVX-512 product?", ["LIN-1"], "kernels", "gemm, AVX-512 proved of any size"),
     ("What does David learn from my plan?", ["The threat model"], "what-david-learns",
      "the singular values of W_D show about where components are missing"),
     ("Where does the paper's bound fail?", ["errata"], "e-1-unmasking-bound",

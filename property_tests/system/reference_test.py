@@ -30,7 +30,7 @@ class Reference(SystemTest):
         result = self.make()
         self.assertEqual((result.returncode, result.stderr), (0, ""))
         page = (self.tree / "out/html/classslip_1_1LanguageModel.html").read_text()
-        self.assertIn("whether to go on", page)
+        self.assertIn("so that no space is lost", page)
         names = (self.tree / "out/html/globals_func.html").read_text()
         self.assertIn("slip_open_charlie_tls", names)
 
