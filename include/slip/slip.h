@@ -471,6 +471,9 @@ SLIP_C_API slip_status slip_open_server(slip_david* david, const char* endpoint,
 SLIP_C_API slip_status slip_server_port(const slip_server* server, uint16_t* port);
 /** Serves until slip_stop_server(), and until every session has ended. Once per server. */
 SLIP_C_API slip_status slip_run_server(slip_server* server);
+/** slip::TlsServer::reload(), from any thread: reads the certificates again, for connections that
+ * come from now on. If they are not usable, SLIP_BAD_INPUT names the file and the old ones stay. */
+SLIP_C_API slip_status slip_reload_server(slip_server* server);
 /** Ends slip_run_server(). May be called from any thread. */
 SLIP_C_END slip_status slip_stop_server(slip_server* server);
 /** Stops the server first, if it runs. */

@@ -80,6 +80,10 @@ slip_status slip_run_server(slip_server* server) {
     });
 }
 
+slip_status slip_reload_server(slip_server* server) {
+    return guarded([&] { Servers::all().find(server)->server.reload(); });
+}
+
 slip_status slip_stop_server(slip_server* server) {
     return guarded([&] { Servers::all().find(server)->server.stop(); });
 }

@@ -6,11 +6,13 @@
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
 #include <functional>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "property_tests/generators/refusal.hpp"
 #include "property_tests/net/deployment.hpp"
 
 namespace slip::fixture {
@@ -212,6 +214,33 @@ TEST(Tls, SESS_7_certificates_out_of_their_time_are_refused) {
             server.endpoint(), Deployments::path() / deployment / "charlie", TLS1_3_VERSION));
         EXPECT_TRUE(server.reports("certificate"));
     }
+}
+
+TEST(Tls, SESS_10_a_running_server_takes_other_certificates) {
+    const Model model(shapes, Fill::random, 1);
+    const testing::TemporaryFolder folder;
+    const auto take = [&](const char* deployment) {
+        fs::copy(Deployments::path() / deployment / "david", folder.path(),
+                 fs::copy_options::recursive | fs::copy_options::overwrite_existing);
+    };
+    take("ours");
+    Party david = options_of("ours", Role::david);
+    david.folder = folder.path();
+    RunningServer server(model, david);
+    const auto serves = [&](const char* deployment) {
+        Client client(model, server.endpoint(), options_of(deployment, Role::charlie));
+        return works(client, model);
+    };
+    EXPECT_TRUE(serves("ours"));
+    take("theirs");
+    EXPECT_TRUE(serves("ours")) << "nothing has been read";
+    server.reload();
+    EXPECT_TRUE(serves("theirs"));
+    EXPECT_THROW(serves("ours"), ProtocolError);
+    std::ofstream(folder.path() / "cert.pem") << "no certificate";
+    const std::string refusal = testing::refusal([&] { server.reload(); });
+    EXPECT_NE(refusal.find("cert.pem"), std::string::npos) << refusal;
+    EXPECT_TRUE(serves("theirs")) << "what is not usable changes nothing";
 }
 
 TEST(Tls, THREAT_2_a_folder_that_lacks_something_is_bad_input_and_names_the_file) {

@@ -67,6 +67,7 @@ public:
         : ServingDavid(model, {.max_sessions = max_sessions, .limits = tls.limits},
                        Endpoint{"127.0.0.1", "0"}, tls.folder) {}
     Endpoint endpoint() const { return {"127.0.0.1", std::to_string(server().port())}; }
+    void reload() { server().reload(); }
 };
 
 struct Client : ConnectedCharlie {

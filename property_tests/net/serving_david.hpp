@@ -58,6 +58,7 @@ public:
     std::atomic<int> finished{0};  // sessions that ended in order
 
 protected:
+    Server& server() { return server_; }
     const Server& server() const { return server_; }
 
 private:

@@ -234,6 +234,33 @@ class Splits(Python, SystemTest):
             with self.assertRaisesRegex(slip.ProtocolError, "there is none after 0 ms"):
                 scheduler.submit([1, 2, 3], 8).result(600)
 
+    def test_SESS_10_a_server_takes_other_certificates_while_it_runs(self):
+        out, tls = self.folder / "reloaded", self.folder / "tls of the server"
+        self.slip("keys", "--out", tls)
+        self.slip("keys", "--out", self.folder / "next")
+        slip.split(write_checkpoint(self.folder / "model of reloaded"), out, rank=3)
+        with slip.David(out / "david", threads=1) as david, \
+                david.serve("127.0.0.1:0", tls / "david", lambda line: None) as server:
+            place = f"127.0.0.1:{server.port}"
+
+            def generate(keys):
+                with slip.LanguageModel.over_tls(out, place, keys / "charlie") as charlie:
+                    return charlie.generate([1, 2, 3], 4)
+
+            expected = generate(tls)
+            shutil.copytree(self.folder / "next/david", tls / "david", dirs_exist_ok=True)
+            self.assertEqual(generate(tls), expected)  # nothing has been read
+            server.reload()
+            self.assertEqual(generate(self.folder / "next"), expected)
+            with self.assertRaises(slip.ProtocolError):
+                generate(tls)
+            (tls / "david/cert.pem").write_text("no certificate")
+            with self.assertRaisesRegex(slip.BadInput, "cert.pem"):
+                server.reload()
+            self.assertEqual(generate(self.folder / "next"), expected)
+        with self.assertRaises(slip.InvalidHandle):
+            server.reload()
+
     def test_masks_are_kept_ready_as_asked_for(self):
         out = self.folder / "uniform"
         slip.split(write_checkpoint(self.folder / "model of uniform"), out, set="paper", rank=3)

@@ -37,7 +37,7 @@ FUNCTIONS: dict[str, list[Any]] = {
     "split": [c_char_p, c_char_p, _P],
     "open_david": [c_char_p, _P, _P], "free_david": [_P], "serve_fd": [_P, c_int, c_int],
     "open_server": [_P, c_char_p, c_char_p, REPORT, _P, _P], "server_port": [_P, _P],
-    "run_server": [_P], "stop_server": [_P], "free_server": [_P],
+    "run_server": [_P], "reload_server": [_P], "stop_server": [_P], "free_server": [_P],
 }
 
 

@@ -62,6 +62,11 @@ class Server(Object):
         self._thread = threading.Thread(target=library().slip_run_server, args=(self._handle,))
         self._thread.start()
 
+    def reload(self) -> None:
+        """Reads the certificates again, for connections that come from now on. Raises BadInput, naming the
+        file, if they are not usable; the old ones stay."""
+        call("reload_server", self._handle)
+
     def close(self) -> None:
         """Stops taking sessions, waits until those that run have ended, and frees the server."""
         if self._handle:
