@@ -3,13 +3,12 @@ that keeps it."""
 # test: unsanitized
 
 import pathlib
-import subprocess
-import sys
 import tempfile
 import unittest
 
 from check_case import ROOT, CheckCase, version_header
 from checks import clauses, constants, errata, excerpts, faults, index, links, numbers, release, version
+from places import places
 
 
 class Version(CheckCase):
@@ -345,16 +344,13 @@ int add(int a) {
         self.assert_red(excerpts, "not in pairs")
 
 
-class Trace(CheckCase):
+class Places(CheckCase):
     def test_a_clause_is_followed_through_the_rooms(self):
         self.write("reference/ring.hpp", "/// DEMO-1. The sum.\nint add(int a, int b);\n")
         self.write("property_tests/ring_test.cpp", "TEST(Ring, DEMO_1_adds) {}\n")
-        subprocess.run([sys.executable, str(ROOT / "tools/trace"), "--root", str(self.root)],
-                       check=True, capture_output=True)
-        text = (self.root / "build/TRACE.md").read_text()
-        self.assertIn("## DEMO-1 [MUST] spec/ring.md", text)
-        self.assertIn("* reference\n    * `reference/ring.hpp` `add`", text)
-        self.assertIn("* test\n    * `property_tests/ring_test.cpp` `Ring.DEMO_1_adds`", text)
+        found = places(self.root, clauses.read_clauses(self.root, []))["DEMO-1"]
+        self.assertEqual(found["reference"], [("reference/ring.hpp", 1, "add")])
+        self.assertEqual(found["test"], [("property_tests/ring_test.cpp", 1, "Ring.DEMO_1_adds")])
 
 
 class Faults(CheckCase):
