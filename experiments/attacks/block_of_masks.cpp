@@ -2,9 +2,9 @@
 // and where two groups have one secret (MASK-7). `ell` exact equations give S by linear algebra.
 #include <cmath>
 
+#include "experiments/attacks/distance.hpp"
 #include "experiments/attacks/lattice_messages.hpp"
 #include "experiments/attacks/linear_algebra.hpp"
-#include "experiments/attacks/measure.hpp"
 #include "experiments/attacks/runs.hpp"
 #include "experiments/attacks/split_matrix.hpp"
 #include "optimized/base/hidden_widths.hpp"

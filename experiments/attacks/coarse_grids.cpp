@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "experiments/attacks/distance.hpp"
 #include "experiments/attacks/linear_algebra.hpp"
-#include "experiments/attacks/measure.hpp"
 #include "experiments/attacks/runs.hpp"
 #include "experiments/attacks/split_matrix.hpp"
 #include "optimized/split/coarse_grid.hpp"

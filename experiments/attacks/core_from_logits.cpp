@@ -6,8 +6,8 @@
 #include <map>
 #include <string>
 
+#include "experiments/attacks/distance.hpp"
 #include "experiments/attacks/linear_algebra.hpp"
-#include "experiments/attacks/measure.hpp"
 #include "experiments/attacks/own_copy.hpp"
 #include "experiments/attacks/runs.hpp"
 #include "experiments/attacks/split_matrix.hpp"

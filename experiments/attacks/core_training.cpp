@@ -7,8 +7,8 @@
 #include <initializer_list>
 #include <string>
 
+#include "experiments/attacks/distance.hpp"
 #include "experiments/attacks/linear_algebra.hpp"
-#include "experiments/attacks/measure.hpp"
 #include "experiments/attacks/runs.hpp"
 #include "experiments/attacks/split_matrix.hpp"
 #include "experiments/attacks/weakened_engine.hpp"

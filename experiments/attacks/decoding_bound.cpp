@@ -6,7 +6,7 @@
 #include <cmath>
 #include <string>
 
-#include "experiments/attacks/measure.hpp"
+#include "experiments/attacks/distance.hpp"
 #include "experiments/attacks/runs.hpp"
 #include "optimized/base/hidden_widths.hpp"
 #include "optimized/masks/decoding.hpp"

@@ -1,7 +1,7 @@
 // What W_D gives away of a matrix by itself, with a layer oracle, with a second split, or with a
 // public base: attacks that no rule of the protocol stops (E-9, E-33).
+#include "experiments/attacks/distance.hpp"
 #include "experiments/attacks/linear_algebra.hpp"
-#include "experiments/attacks/measure.hpp"
 #include "experiments/attacks/runs.hpp"
 #include "experiments/attacks/split_matrix.hpp"
 #include "optimized/split/singular_components.hpp"

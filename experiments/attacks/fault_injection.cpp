@@ -4,8 +4,8 @@
 #include <functional>
 #include <optional>
 
+#include "experiments/attacks/distance.hpp"
 #include "experiments/attacks/linear_algebra.hpp"
-#include "experiments/attacks/measure.hpp"
 #include "experiments/attacks/runs.hpp"
 #include "experiments/attacks/weakened_engine.hpp"
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <map>
 
-#include "experiments/attacks/measure.hpp"
+#include "experiments/attacks/distance.hpp"
 #include "experiments/attacks/runs.hpp"
 #include "experiments/attacks/weakened_engine.hpp"
 

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <optional>
 
-#include "experiments/attacks/measure.hpp"
+#include "experiments/attacks/distance.hpp"
 #include "experiments/attacks/runs.hpp"
 #include "experiments/attacks/victim.hpp"
 

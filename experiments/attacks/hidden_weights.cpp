@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
+#include "experiments/attacks/distance.hpp"
 #include "experiments/attacks/hidden_matrix.hpp"
 #include "experiments/attacks/lattice_messages.hpp"
-#include "experiments/attacks/measure.hpp"
 #include "experiments/attacks/ring_solver.hpp"
 #include "experiments/attacks/runs.hpp"
 #include "optimized/base/hidden_widths.hpp"

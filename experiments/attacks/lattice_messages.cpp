@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "experiments/attacks/measure.hpp"
+#include "experiments/attacks/distance.hpp"
 #include "experiments/attacks/ring_solver.hpp"
 #include "experiments/attacks/weakened_engine.hpp"
 #include "optimized/base/hidden_widths.hpp"

@@ -14,7 +14,7 @@
 #include <numbers>
 #include <optional>
 
-#include "experiments/attacks/measure.hpp"
+#include "experiments/attacks/distance.hpp"
 #include "experiments/attacks/runs.hpp"
 #include "experiments/attacks/small_lwe.hpp"
 

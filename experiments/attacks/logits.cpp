@@ -1,8 +1,8 @@
 // Full logits and David's half of the head (E-32). Logits are diag(delta) W_int h, so their column
 // space is that of the head; W_D then gives the row scales, the inputs that Charlie's part maps to
 // zero, and the coordinates of every final hidden state along them.
+#include "experiments/attacks/distance.hpp"
 #include "experiments/attacks/linear_algebra.hpp"
-#include "experiments/attacks/measure.hpp"
 #include "experiments/attacks/runs.hpp"
 #include "experiments/attacks/split_matrix.hpp"
 #include "experiments/attacks/weakened_engine.hpp"

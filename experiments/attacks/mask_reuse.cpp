@@ -3,7 +3,7 @@
 // begins and whose activations are the same in all of them.
 #include <map>
 
-#include "experiments/attacks/measure.hpp"
+#include "experiments/attacks/distance.hpp"
 #include "experiments/attacks/runs.hpp"
 #include "experiments/attacks/weakened_engine.hpp"
 

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <functional>
 
+#include "experiments/attacks/distance.hpp"
 #include "experiments/attacks/gated_row_fit.hpp"
-#include "experiments/attacks/measure.hpp"
 #include "experiments/attacks/weakened_engine.hpp"
 
 namespace slip::attacks {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "experiments/attacks/distance.hpp"
 #include "experiments/attacks/linear_algebra.hpp"
-#include "experiments/attacks/measure.hpp"
 #include "experiments/attacks/runs.hpp"
 #include "experiments/attacks/split_matrix.hpp"
 

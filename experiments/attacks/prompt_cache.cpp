@@ -6,7 +6,7 @@
 #include <future>
 #include <map>
 
-#include "experiments/attacks/measure.hpp"
+#include "experiments/attacks/distance.hpp"
 #include "experiments/attacks/runs.hpp"
 #include "experiments/attacks/victim.hpp"
 #include "optimized/graph/kv_cache.hpp"

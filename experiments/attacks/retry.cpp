@@ -4,7 +4,7 @@
 // prompt that he knows, would read the next prompt from the difference.
 #include <map>
 
-#include "experiments/attacks/measure.hpp"
+#include "experiments/attacks/distance.hpp"
 #include "experiments/attacks/runs.hpp"
 #include "experiments/attacks/weakened_engine.hpp"
 

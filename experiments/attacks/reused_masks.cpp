@@ -7,8 +7,8 @@
 #include <array>
 #include <functional>
 
+#include "experiments/attacks/distance.hpp"
 #include "experiments/attacks/lattice_messages.hpp"
-#include "experiments/attacks/measure.hpp"
 #include "experiments/attacks/runs.hpp"
 #include "optimized/base/hidden_widths.hpp"
 

@@ -7,8 +7,8 @@
 #include <functional>
 #include <string>
 
+#include "experiments/attacks/distance.hpp"
 #include "experiments/attacks/hidden_matrix.hpp"
-#include "experiments/attacks/measure.hpp"
 #include "experiments/attacks/runs.hpp"
 #include "optimized/kernels/combinations.hpp"
 #include "optimized/masks/noise.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <string>
 
-#include "experiments/attacks/measure.hpp"
+#include "experiments/attacks/distance.hpp"
 #include "experiments/attacks/runs.hpp"
 #include "experiments/attacks/split_matrix.hpp"
 #include "experiments/attacks/weakened_engine.hpp"

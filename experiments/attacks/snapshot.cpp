@@ -3,8 +3,8 @@
 // David knows one of the two prompts; it may be his own.
 #include <array>
 
+#include "experiments/attacks/distance.hpp"
 #include "experiments/attacks/lattice_messages.hpp"
-#include "experiments/attacks/measure.hpp"
 #include "experiments/attacks/runs.hpp"
 #include "experiments/attacks/weakened_engine.hpp"
 #include "optimized/kernels/registry.hpp"

@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "experiments/attacks/distance.hpp"
 #include "experiments/attacks/linear_algebra.hpp"
-#include "experiments/attacks/measure.hpp"
 #include "experiments/attacks/runs.hpp"
 #include "experiments/attacks/split_matrix.hpp"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "experiments/attacks/measure.hpp"
+#include "experiments/attacks/distance.hpp"
 #include "experiments/attacks/product_check.hpp"
 #include "experiments/attacks/runs.hpp"
 #include "experiments/attacks/small_field.hpp"

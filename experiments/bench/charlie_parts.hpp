@@ -4,7 +4,7 @@
 #include <array>
 #include <cstddef>
 
-#include "experiments/bench/measure.hpp"
+#include "experiments/bench/medians.hpp"
 #include "experiments/bench/whole_model.hpp"
 
 namespace slip::bench {

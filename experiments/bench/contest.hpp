@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "experiments/bench/measure.hpp"
+#include "experiments/bench/medians.hpp"
 #include "optimized/base/thread_clock.hpp"
 
 namespace slip::bench {

@@ -1,7 +1,7 @@
 // What a long context costs: decode and prefill after many tokens over after few.
 #pragma once
 
-#include "experiments/bench/measure.hpp"
+#include "experiments/bench/medians.hpp"
 #include "experiments/bench/whole_model.hpp"
 
 namespace slip::bench {

@@ -1,7 +1,7 @@
 // Speed of a whole protected model, compared with unprotected int8 weights.
 #pragma once
 
-#include "experiments/bench/measure.hpp"
+#include "experiments/bench/medians.hpp"
 #include "experiments/bench/whole_model.hpp"
 
 namespace slip::bench {

@@ -1,7 +1,7 @@
 // What guesses from the text itself (MODEL-21) save where it repeats itself, and cost where not.
 #pragma once
 
-#include "experiments/bench/measure.hpp"
+#include "experiments/bench/medians.hpp"
 #include "experiments/bench/whole_model.hpp"
 
 namespace slip::bench {

@@ -1,7 +1,7 @@
 // What the hidden split costs David and Charlie, in parts of the unprotected model.
 #pragma once
 
-#include "experiments/bench/measure.hpp"
+#include "experiments/bench/medians.hpp"
 #include "experiments/bench/whole_model.hpp"
 
 namespace slip::bench {

@@ -13,7 +13,7 @@
 #include "experiments/bench/contest.hpp"
 #include "experiments/bench/int8_product.hpp"
 #include "experiments/bench/machine.hpp"
-#include "experiments/bench/measure.hpp"
+#include "experiments/bench/medians.hpp"
 #include "experiments/bench/peers.hpp"
 #include "experiments/bench/rings.hpp"
 #include "optimized/base/error.hpp"

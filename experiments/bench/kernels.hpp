@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "experiments/bench/measure.hpp"
+#include "experiments/bench/medians.hpp"
 
 namespace slip::bench {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "experiments/bench/machine.hpp"
-#include "experiments/bench/measure.hpp"
+#include "experiments/bench/medians.hpp"
 #include "optimized/base/error.hpp"
 #include "optimized/masks/registry.hpp"
 

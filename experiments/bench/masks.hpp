@@ -1,7 +1,7 @@
 // What lattice masks cost, and what decode reaches while they are made.
 #pragma once
 
-#include "experiments/bench/measure.hpp"
+#include "experiments/bench/medians.hpp"
 #include "experiments/bench/whole_model.hpp"
 #include "optimized/masks/block_secret.hpp"
 

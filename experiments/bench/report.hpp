@@ -6,7 +6,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string_view>
 
-#include "experiments/bench/measure.hpp"
+#include "experiments/bench/medians.hpp"
 
 namespace slip::bench {
 

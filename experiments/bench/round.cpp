@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "experiments/bench/measure.hpp"
+#include "experiments/bench/medians.hpp"
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/protocol/charlie.hpp"
 #include "optimized/protocol/david.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "experiments/bench/int8_engine.hpp"
-#include "experiments/bench/measure.hpp"
+#include "experiments/bench/medians.hpp"
 #include "experiments/bench/serving/davids.hpp"
 #include "optimized/artifact/artifact.hpp"
 #include "optimized/engines/hybrid_engine.hpp"

@@ -15,7 +15,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/bench/measure.hpp"
+#include "experiments/bench/medians.hpp"
 #include "experiments/measure/program.hpp"
 #include "experiments/measure/shapes.hpp"
 #include "optimized/base/error.hpp"

@@ -1,6 +1,6 @@
 // Measures a trained model folder: bits per byte of a text, sample text, or agreement with recorded
 // logits.
-#include "measure.hpp"
+#include "likelihood.hpp"
 #include "model.hpp"
 #include "options.hpp"
 #include "text.hpp"
@@ -23,7 +23,7 @@ constexpr const char* kUsage =
     "       evaluate golden --model FOLDER [--tolerance 0.001]\n"
     "TOKENS is a file written by `tokenize --as whole`.\n"
     "bpb:    bits for all tokens over the bytes of the text; windows that advance by --stride, "
-    "each behind a BOS (see measure.hpp)\n"
+    "each behind a BOS (see likelihood.hpp)\n"
     "sample: writes ids, the prompt's first; temperature 0 is greedy; ends at EOS or when the "
     "context is full\n"
     "golden: compares with FOLDER/golden_logits.json ({\"ids\": [...], \"logits\": [[...], "

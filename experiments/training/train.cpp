@@ -1,5 +1,5 @@
 // Trains the small LLaMA-family model and writes it as a Hugging Face model folder.
-#include "measure.hpp"
+#include "likelihood.hpp"
 #include "model.hpp"
 #include "optimise.hpp"
 #include "options.hpp"

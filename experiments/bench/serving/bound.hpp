@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "experiments/bench/measure.hpp"
+#include "experiments/bench/medians.hpp"
 #include "experiments/bench/whole_model.hpp"
 
 namespace slip::bench {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "experiments/bench/measure.hpp"
+#include "experiments/bench/medians.hpp"
 #include "experiments/bench/whole_model.hpp"
 #include "slip/scheduler.hpp"
 

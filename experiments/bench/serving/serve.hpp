@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "experiments/bench/measure.hpp"
+#include "experiments/bench/medians.hpp"
 #include "experiments/bench/whole_model.hpp"
 
 namespace slip::bench {

@@ -4,7 +4,7 @@
 #include "experiments/safety/restore/lessons.hpp"
 #include "experiments/safety/restore/share_folder.hpp"
 #include "experiments/safety/spans/search.hpp"
-#include "experiments/training/measure.hpp"
+#include "experiments/training/likelihood.hpp"
 #include "experiments/training/optimise.hpp"
 #include "experiments/training/options.hpp"
 #include "experiments/training/text.hpp"

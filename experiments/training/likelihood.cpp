@@ -1,4 +1,4 @@
-#include "measure.hpp"
+#include "likelihood.hpp"
 
 #include "text.hpp"
 
