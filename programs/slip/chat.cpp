@@ -12,13 +12,13 @@
 #include <vector>
 
 #include "programs/slip/command.hpp"
-#include "programs/slip/interrupts.hpp"
-#include "programs/slip/line_editor.hpp"
-#include "programs/slip/model.hpp"
-#include "programs/slip/nearest.hpp"
-#include "programs/slip/options.hpp"
-#include "programs/slip/printable.hpp"
-#include "programs/slip/sampling.hpp"
+#include "programs/slip/support/interrupts.hpp"
+#include "programs/slip/support/line_editor.hpp"
+#include "programs/slip/support/model.hpp"
+#include "programs/slip/support/nearest.hpp"
+#include "programs/slip/support/options.hpp"
+#include "programs/slip/support/printable.hpp"
+#include "programs/slip/support/sampling.hpp"
 #include "slip/chat.hpp"
 #include "slip/error.hpp"
 #include "slip/sequence.hpp"
@@ -167,7 +167,7 @@ SamplingOptions sampling_of(const Options& options) {
     return sampling;
 }
 
-void declare(Options& options) {
+void declare_chat(Options& options) {
     add_model_flags(options);
     options.group("Conversation");
     options.add(
@@ -220,7 +220,7 @@ int chat(const Arguments& arguments) {
             format_names() + ".");
     options.example(
         "slip chat --artifact split --david 127.0.0.1:7401 --tls tls/charlie --chat-format llama2");
-    declare(options);
+    declare_chat(options);
     if (!options.parse(arguments)) return 0;
     const SamplingOptions sampling = sampling_of(options);
     const std::string history = options.file_or_none("history");

@@ -22,10 +22,10 @@
 #include "optimized/split/hidden_matrix.hpp"
 #include "optimized/split/split_checkpoint.hpp"
 #include "programs/slip/command.hpp"
-#include "programs/slip/options.hpp"
-#include "programs/slip/plan_flags.hpp"
-#include "programs/slip/printable.hpp"
-#include "programs/slip/progress.hpp"
+#include "programs/slip/support/options.hpp"
+#include "programs/slip/support/plan_flags.hpp"
+#include "programs/slip/support/printable.hpp"
+#include "programs/slip/support/progress.hpp"
 #include "slip/error.hpp"
 
 namespace slip::tool {

@@ -1,5 +1,6 @@
-// The commands of `slip`, one file each. A command gets the arguments after its name and returns
-// the exit status; main.cpp turns what it throws into a sentence and a status (CONV-4).
+// The commands of `slip`, one file each of the same name; support/ has what they share. A command
+// gets the arguments after its name and returns the exit status; main.cpp turns what it throws into
+// a sentence and a status (CONV-4).
 #pragma once
 
 #include <optional>
@@ -19,7 +20,7 @@ int generate(const Arguments& arguments);
 int chat(const Arguments& arguments);
 int serve(const Arguments& arguments);
 int forward(const Arguments& arguments);
-int evaluate(const Arguments& arguments);
+int eval(const Arguments& arguments);
 int inspect(const Arguments& arguments);
 
 /// The path of the program slip-NAME in this program's folder, if there is one.

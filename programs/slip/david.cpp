@@ -10,9 +10,9 @@
 #include "optimized/kernels/registry.hpp"
 #include "optimized/protocol/david.hpp"
 #include "programs/slip/command.hpp"
-#include "programs/slip/event_log.hpp"
-#include "programs/slip/serving.hpp"
-#include "programs/slip/view_recording.hpp"
+#include "programs/slip/support/event_log.hpp"
+#include "programs/slip/support/serving.hpp"
+#include "programs/slip/support/view_recording.hpp"
 #include "slip/david.hpp"
 #include "slip/error.hpp"
 

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "programs/slip/command.hpp"
-#include "programs/slip/model.hpp"
-#include "programs/slip/options.hpp"
+#include "programs/slip/support/model.hpp"
+#include "programs/slip/support/options.hpp"
 
 namespace slip::tool {
 

@@ -15,10 +15,10 @@
 #include "optimized/graph/sampler.hpp"
 #include "optimized/kernels/registry.hpp"
 #include "programs/slip/command.hpp"
-#include "programs/slip/model.hpp"
-#include "programs/slip/options.hpp"
-#include "programs/slip/progress.hpp"
-#include "programs/slip/sampling.hpp"
+#include "programs/slip/support/model.hpp"
+#include "programs/slip/support/options.hpp"
+#include "programs/slip/support/progress.hpp"
+#include "programs/slip/support/sampling.hpp"
 #include "slip/charlie.hpp"
 #include "slip/error.hpp"
 #include "slip/text_stream.hpp"
@@ -255,7 +255,7 @@ void print_summary(const LanguageModel& model, const std::string& engine, const 
     std::cerr << std::endl;
 }
 
-void declare(Options& options) {
+void declare_generate(Options& options) {
     add_model_flags(options);
     options.group("Prompt");
     options.add("prompt", "TEXT",
@@ -356,7 +356,7 @@ int generate(const Arguments& arguments) {
     options.example(
         "slip generate --artifact split --david 127.0.0.1:7401 --tls tls/charlie \\\n"
         "                --prompt \"Once upon a time\"");
-    declare(options);
+    declare_generate(options);
     if (!options.parse(arguments)) return 0;
     require_one_prompt(options);
     SamplingOptions sampling = sampling_of(options);

@@ -9,8 +9,8 @@
 #include "optimized/api/exposure.hpp"
 #include "optimized/api/model_files.hpp"
 #include "programs/slip/command.hpp"
-#include "programs/slip/inspect_hidden.hpp"
-#include "programs/slip/options.hpp"
+#include "programs/slip/support/inspect_hidden.hpp"
+#include "programs/slip/support/options.hpp"
 
 namespace slip::tool {
 namespace {

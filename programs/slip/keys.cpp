@@ -1,7 +1,7 @@
 #include <iostream>
 
 #include "programs/slip/command.hpp"
-#include "programs/slip/options.hpp"
+#include "programs/slip/support/options.hpp"
 #include "slip/error.hpp"
 #include "slip/tls.hpp"
 

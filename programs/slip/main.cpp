@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "programs/slip/command.hpp"
-#include "programs/slip/nearest.hpp"
-#include "programs/slip/options.hpp"
-#include "programs/slip/printable.hpp"
+#include "programs/slip/support/nearest.hpp"
+#include "programs/slip/support/options.hpp"
+#include "programs/slip/support/printable.hpp"
 #include "slip/error.hpp"
 #include "slip/version.hpp"
 
@@ -53,7 +53,7 @@ const std::vector<Group>& groups() {
           {"chat", chat, "talk to a model at a terminal"},
           {"serve", serve, "answer clients of OpenAI's interface"},
           {"forward", forward, "compute the logits of a list of tokens"},
-          {"eval", evaluate, "measure perplexity, or answer multiple-choice questions"}}},
+          {"eval", eval, "measure perplexity, or answer multiple-choice questions"}}},
 #endif
     };
     return all;

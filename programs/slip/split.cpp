@@ -17,17 +17,17 @@
 #include "optimized/import/tokenizer.hpp"
 #include "programs/common/result_parts.hpp"
 #include "programs/slip/command.hpp"
-#include "programs/slip/options.hpp"
-#include "programs/slip/plan_flags.hpp"
-#include "programs/slip/printable.hpp"
-#include "programs/slip/progress.hpp"
+#include "programs/slip/support/options.hpp"
+#include "programs/slip/support/plan_flags.hpp"
+#include "programs/slip/support/printable.hpp"
+#include "programs/slip/support/progress.hpp"
 #include "slip/error.hpp"
 #include "slip/split.hpp"
 
 namespace slip::tool {
 namespace {
 
-void declare(Options& options) {
+void declare_split(Options& options) {
     options.add("model", "DIR",
                 "Hugging Face checkpoint: config.json, model.safetensors; or FILE.gguf; or "
                 "FILE.onnx, a convolutional network that is a chain of layers");
@@ -240,7 +240,7 @@ int split(const Arguments& arguments) {
         "paper's split, of which Charlie keeps a part. Nothing is left behind if it fails; if it "
         "is killed, the same command goes on where it was.");
     options.example("slip split --model models/tinystories-llama --out split");
-    declare(options);
+    declare_split(options);
     if (!options.parse(arguments)) return 0;
     const std::filesystem::path model = options.required("model");
     const std::filesystem::path out = options.required("out");
