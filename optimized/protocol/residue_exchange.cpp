@@ -29,18 +29,18 @@ ResidueExchange::ResidueExchange(const kernels::OffloadedWeights& weights,
     : weights_(weights), check_(check), keys_(keys), shared_(shared), session_(unique_number()) {
     if (shared.secrets != nullptr) workspace_.emplace(shared.secrets->workspace());
     require((shared.stock == nullptr) == (shared.check == nullptr),
-            "CharlieSession: lattice masks need the check of products");
+            "ResidueExchange: lattice masks need the check of products");
     const bool has_weights = !weights.empty();
     require(!has_weights || weights.size() == shapes().size(),
-            "CharlieSession: the check is of another model");
+            "ResidueExchange: the check is of another model");
     for (base::GroupId group = 0; group < shapes().size(); ++group) {
         const base::ProductShape& shape = shapes()[group];
         require(has_weights || has_lattice_masks(group),
-                "CharlieSession: uniform masks need the weights");
+                "ResidueExchange: uniform masks need the weights");
         require(!has_weights || weights[group].shape() == shape,
-                "CharlieSession: the check is of another model");
+                "ResidueExchange: the check is of another model");
         require(shape.inputs() > 0 && shape.outputs() > 0 && columns_that_fit(shape, planes()) > 0,
-                "CharlieSession: no column of a group fits a message");
+                "ResidueExchange: no column of a group fits a message");
     }
 }
 
