@@ -154,11 +154,11 @@ typedef struct slip_run_statistics {
 
 /** slip::LanguageModel::statistics(). SLIP_BUSY while another call computes with the model, and in
  * a scheduler, which slip_get_scheduler_statistics() asks. */
-SLIP_C_API slip_status slip_language_statistics(slip_language_model* model,
-                                                slip_run_statistics* statistics);
+SLIP_C_API slip_status slip_get_language_statistics(slip_language_model* model,
+                                                    slip_run_statistics* statistics);
 /** slip::ImageClassifier::statistics(). SLIP_BUSY while another call computes with the model. */
-SLIP_C_API slip_status slip_image_statistics(slip_image_classifier* model,
-                                             slip_run_statistics* statistics);
+SLIP_C_API slip_status slip_get_image_statistics(slip_image_classifier* model,
+                                                 slip_run_statistics* statistics);
 
 /** slip::LanguageModel::vocabulary_size(): ids are 0 to *count - 1. */
 SLIP_C_API slip_status slip_vocabulary_size(const slip_language_model* model, size_t* count);

@@ -146,7 +146,8 @@ slip_status slip_free_image_classifier(slip_image_classifier* model) {
     return guarded([&] { ImageClassifiers::all().remove(model); });
 }
 
-slip_status slip_language_statistics(slip_language_model* model, slip_run_statistics* statistics) {
+slip_status slip_get_language_statistics(slip_language_model* model,
+                                         slip_run_statistics* statistics) {
     return guarded([&] {
         const auto held = LanguageModels::all().find(model);
         const auto run = held->compute([](slip::LanguageModel& m) { return m.statistics(); });
@@ -154,7 +155,8 @@ slip_status slip_language_statistics(slip_language_model* model, slip_run_statis
     });
 }
 
-slip_status slip_image_statistics(slip_image_classifier* model, slip_run_statistics* statistics) {
+slip_status slip_get_image_statistics(slip_image_classifier* model,
+                                      slip_run_statistics* statistics) {
     return guarded([&] {
         const auto held = ImageClassifiers::all().find(model);
         const InUse in_use(held->busy);

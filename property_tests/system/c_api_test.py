@@ -53,7 +53,7 @@ class SameResults(Library, SystemTest):
         model = self.open("charlie_in_process", self.artifact, None)
         self.generate(model, self.encode(model, PROMPT))
         run = slip.RunStatistics()
-        self.call(OK, "language_statistics", model, ctypes.byref(run))
+        self.call(OK, "get_language_statistics", model, ctypes.byref(run))
         for name in ["rounds", "bytes_up", "bytes_down", "checks", "charlie_multiplications",
                      "david_multiplications", "offline_multiplications", "masks_used"]:
             self.assertEqual(getattr(run, name), program[name], name)
@@ -64,18 +64,20 @@ class SameResults(Library, SystemTest):
 
         older = slip.RunStatistics(rounds=7, columns=7, bytes_up=7)  # whose compiler knew two members
         older.size = slip.RunStatistics.bytes_up.offset
-        self.call(OK, "language_statistics", model, ctypes.byref(older))
+        self.call(OK, "get_language_statistics", model, ctypes.byref(older))
         self.assertEqual((older.rounds, older.columns, older.bytes_up), (run.rounds, run.columns, 7))
         newer = (ctypes.c_size_t * 40)(320, *[7] * 39)
-        self.call(OK, "language_statistics", model, ctypes.cast(newer, ctypes.POINTER(slip.RunStatistics)))
+        self.call(OK, "get_language_statistics", model,
+                  ctypes.cast(newer, ctypes.POINTER(slip.RunStatistics)))
         words = ctypes.sizeof(slip.RunStatistics) // 8
         self.assertEqual((newer[0], newer[1], list(newer[words:])), (320, run.rounds, [0] * (40 - words)))
         for wrong in [0, 7, 4097]:
             older.size = wrong
-            self.call(BAD_INPUT, "language_statistics", model, ctypes.byref(older), says=["statistics.size"])
-        self.call(BAD_INPUT, "language_statistics", model, None, says=["statistics is NULL"])
+            self.call(BAD_INPUT, "get_language_statistics", model, ctypes.byref(older),
+                      says=["statistics.size"])
+        self.call(BAD_INPUT, "get_language_statistics", model, None, says=["statistics is NULL"])
         self.call(OK, "free_language_model", model)
-        self.call(HANDLE, "language_statistics", model, ctypes.byref(run))
+        self.call(HANDLE, "get_language_statistics", model, ctypes.byref(run))
 
     def test_LIN_4_charlie_and_david_over_tls(self):
         with self.served(options=ctypes.byref(slip.DavidOptions(threads=2))) as endpoint:

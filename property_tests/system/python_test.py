@@ -46,7 +46,7 @@ class LanguageModels(Python, SystemTest):
     def setUp(self):
         self.model = slip.LanguageModel.checkpoint(TINYSTORIES)
         self.addCleanup(self.model.close)
-        self.prompt = self.model.encode(PROMPT)
+        self.prompt = self.model.encode_prompt(PROMPT)
 
     def test_text_and_ids_are_the_program_s(self):
         expected = self.program()
@@ -63,7 +63,7 @@ class LanguageModels(Python, SystemTest):
 
     def test_buffers_grow(self):
         text = PROMPT * 40
-        self.assertEqual(self.model.decode(self.model.encode(text, prompt=False)).strip(), text)
+        self.assertEqual(self.model.decode(self.model.encode(text)).strip(), text)
         long = self.model.encode_chat([{"role": "user", "content": text}] * 9, "mistral")[0]
         self.assertGreater(len(long), 1024)
 
@@ -113,7 +113,7 @@ class LanguageModels(Python, SystemTest):
 class Schedulers(Python, SystemTest):
     def setUp(self):
         self.model = slip.LanguageModel.checkpoint(TINYSTORIES)
-        self.prompt = self.model.encode(PROMPT)
+        self.prompt = self.model.encode_prompt(PROMPT)
         self.alone = self.model.generate(self.prompt, 12)
 
     def test_generations_at_once(self):

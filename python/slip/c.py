@@ -21,7 +21,7 @@ FUNCTIONS: dict[str, list[Any]] = {
     "open_charlie_fd": [c_char_p, c_int, c_int, _P, *_BOTH],
     "open_charlie_in_process": [c_char_p, _P, *_BOTH],
     "free_language_model": [_P], "free_image_classifier": [_P],
-    "language_statistics": [_P, _P], "image_statistics": [_P, _P],
+    "get_language_statistics": [_P, _P], "get_image_statistics": [_P, _P],
     "vocabulary_size": [_P, _P], "max_positions": [_P, _P],
     "encode_prompt": [_P, c_char_p, c_size_t, _P, c_size_t, _P],
     "encode": [_P, c_char_p, c_size_t, _P, c_size_t, _P],

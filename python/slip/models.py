@@ -90,7 +90,7 @@ class Model(Object):
         """The RunStatistics of this model. Raises Busy while another call computes with it, and for a model
         that runs in a scheduler; see Scheduler.statistics()."""
         statistics = RunStatistics()
-        call(f"{'language' if self._kind == 'language' else 'image'}_statistics", self._handle,
+        call(f"get_{'language' if self._kind == 'language' else 'image'}_statistics", self._handle,
              byref(statistics))
         return statistics
 
@@ -155,11 +155,17 @@ class LanguageModel(Model):
         """The longest sequence, in tokens."""
         return self._size("max_positions")
 
-    def encode(self, text: str, prompt: bool = True) -> list[int]:
-        """The token ids of `text`, a list of ints. With prompt=True they begin with BOS if the model's
-        prompts do; with prompt=False they never do. Raises BadInput for a model without a tokenizer."""
+    def encode(self, text: str) -> list[int]:
+        """The token ids of `text`, without BOS. Raises BadInput for a model without a tokenizer."""
+        return self._ids_of("encode", text)
+
+    def encode_prompt(self, text: str) -> list[int]:
+        """The token ids of a prompt: those of encode(), behind BOS if the model's prompts begin with it.
+        Raises BadInput for a model without a tokenizer."""
+        return self._ids_of("encode_prompt", text)
+
+    def _ids_of(self, name: str, text: str) -> list[int]:
         data = text.encode()
-        name = "encode_prompt" if prompt else "encode"
         ids: list[int] = with_buffer(c_int32, len(data) + 8, lambda *room: call(
             name, self._handle, data, len(data), *room))
         return ids
@@ -201,7 +207,7 @@ class LanguageModel(Model):
                  **options: Unpack[SamplingKeywords]) -> str:
         """The text that follows `text`: at most `max_tokens` tokens, up to the first occurrence of one of
         the texts `stop`. on_text(piece) gets it piece by piece. Options are those of sampling()."""
-        prompt = self.encode(text)
+        prompt = self.encode_prompt(text)
         pieces: list[str] = []
 
         def take(piece: str) -> None:
