@@ -39,7 +39,7 @@ struct ServiceOptions {
     std::function<void(const std::string& kind, const std::string& peer)> defect = {};
     /// For the page.
     std::function<std::vector<DavidState>()> davids = [] { return std::vector<DavidState>{}; };
-    /// Seconds for which a David has let a wait last that is under way.
+    /// How long the current wait for a David has lasted, in seconds; 0 if nothing waits.
     std::function<double()> waiting_for_david = [] { return 0.0; };
 };
 

@@ -432,8 +432,8 @@ void end_at_once(Stopping& stopping) {
 int serve(const Arguments& arguments) {
     Options options(std::string("serve ") + model_usage + "\n            [--listen HOST:PORT]",
                     "Answers clients of OpenAI's interface, on the trusted machine (Charlie): "
-                    "/v1/models, /v1/completions, "
-                    "/v1/chat/completions; /health, /metrics for Prometheus, and a page at /. "
+                    "/v1/models, /v1/completions, /v1/chat/completions, /v1/responses, /tokenize, "
+                    "/detokenize; /version, /health, /metrics for Prometheus, and a page at /. "
                     "Prints \"listening on HOST:PORT\" before the model is loaded; port 0 takes "
                     "a free one. SIGTERM or SIGINT: what was begun is answered first; a second one "
                     "ends that. SIGHUP: --https-cert, --https-key and --api-keys are read again, "

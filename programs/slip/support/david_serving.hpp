@@ -48,8 +48,8 @@ private:
 };
 
 /// Serves connections until one of the blocked `signals` arrives. Logs `about`, what is served, and
-/// where it listens; prints the address, and logs what ends badly. `on_server` gets what stops the
-/// server before that listens to anybody.
+/// where it listens; prints the address, and logs what ends badly. `on_server` receives the
+/// function that stops the server, before the server accepts a connection.
 void serve_until_signal(const Options& options, const sigset_t& signals, EventLog::Fields about,
                         TlsServer::Serve serve,
                         const std::function<void(std::function<void()> stop)>& on_server);

@@ -1,4 +1,4 @@
-#include "programs/slip/support/serving.hpp"
+#include "programs/slip/support/david_serving.hpp"
 
 #include <pwd.h>
 
