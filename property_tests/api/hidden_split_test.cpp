@@ -106,9 +106,7 @@ TEST(HiddenSplit, HIDE_6_outputs_manifests_and_sizes_do_not_depend_on_what_hides
     std::set<std::string> files, matrices;
     json manifest, plan;
     // A sanitizer takes ten times as long.
-    const std::size_t seeds = generators::sanitized()               ? 2
-                              : std::getenv("SLIP_FULL") != nullptr ? 100
-                                                                    : 25;
+    const std::size_t seeds = sanitized() ? 2 : std::getenv("SLIP_FULL") != nullptr ? 100 : 25;
     for (std::size_t i = 0; i < seeds; ++i) {
         hidden.split("out");
         const fs::path out = hidden.at("out");
@@ -136,7 +134,7 @@ TEST(HiddenSplit, HIDE_6_outputs_manifests_and_sizes_do_not_depend_on_what_hides
 
 /// HIDE-7: the input of down_proj is wider than a matrix may be.
 TEST(HiddenSplit, HIDE_7_wide_matrices_are_split_into_parts) {
-    if (generators::sanitized()) GTEST_SKIP() << "a sanitizer takes ten times as long";
+    if (sanitized()) GTEST_SKIP() << "a sanitizer takes ten times as long";
     const Hidden hidden(one_block(6145));
     hidden.split("out");
     const artifact::CharlieArtifact charlie(hidden.at("out"));

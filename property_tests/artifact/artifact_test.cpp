@@ -17,7 +17,7 @@
 #include "property_tests/artifact/split_model.hpp"
 #include "property_tests/generators/values.hpp"
 
-namespace slip::artifact_tests {
+namespace slip::testing {
 namespace {
 
 using namespace artifact;
@@ -424,9 +424,8 @@ TEST(CharlieLoads, PARAM_2_the_edges_of_a_row) {
 
 /// PARAM-2, and so one encoding per row: what a reader takes is what a writer makes of A.
 RC_GTEST_PROP(CharlieLoads, PARAM_2_a_row_has_one_exponent, ()) {
-    const auto any =
-        generators::any_list<std::int16_t>(*generators::any_size(0, 6).as("rank"), -2100, 2100,
-                                           {0, 1023, 1024, -1023, -1024, 2047, 2048});
+    const auto any = any_list<std::int16_t>(*any_size(0, 6).as("rank"), -2100, 2100,
+                                            {0, 1023, 1024, -1023, -1024, 2047, 2048});
     const std::vector<std::int16_t> row = *any.as("a");
     const auto exponent = static_cast<std::int8_t>(*rc::gen::inRange(-2, 23).as("e"));
     bool is_least = exponent >= 0 && exponent <= 20;
@@ -501,7 +500,7 @@ TEST(Hints, MODEL_7_digests_do_not_depend_on_pieces) {
 }
 
 TEST(Hints, MODEL_7_a_changed_byte_is_found) {
-    const SplitModel split(Model(true, 131), small_plan, "paper-lattice");
+    const SplitModel split(UnwrittenCheckpoint(true, 131), small_plan, "paper-lattice");
     const std::filesystem::path path = split.charlie() / "masks.safetensors";
     const std::string whole = base::read_file(path);
     const auto position = [&](const char* tensor, std::size_t offset) {
@@ -529,7 +528,7 @@ TEST(Hints, MODEL_7_a_changed_byte_is_found) {
 }
 
 TEST(Hints, MODEL_7_the_list_states_their_digest_all_the_same) {
-    const SplitModel split(Model(), small_plan, "paper-lattice");
+    const SplitModel split(UnwrittenCheckpoint(), small_plan, "paper-lattice");
     const std::filesystem::path list = split.charlie() / artifact::layout::digests;
     const std::string text = base::read_file(list);
     const std::size_t line = text.find("  masks.safetensors\n");
@@ -584,9 +583,9 @@ TEST(IntegerModel, ENC_3_norms_are_rounded_up_and_activations_down) {
 
 /// The least integer whose square no row's sum of squares exceeds.
 RC_GTEST_PROP(IntegerModel, ENC_3_a_norm_is_the_least_integer, ()) {
-    const std::size_t n = *generators::any_size(1, 400).as("n");
+    const std::size_t n = *any_size(1, 400).as("n");
     const std::vector<std::int8_t> row =
-        *generators::any_list<std::int8_t>(n, -127, 127, {0, 1, -127, 127}).as("row");
+        *any_list<std::int8_t>(n, -127, 127, {0, 1, -127, 127}).as("row");
     std::uint64_t squares = 0;
     for (const int w : row) squares += static_cast<std::uint64_t>(w * w);
     const std::uint64_t norm = largest_norm({row.data(), 1, n});
@@ -598,7 +597,7 @@ TEST(BothHalves, ENC_4_activations_that_are_too_wide_are_refused) {
     // Rows of 2^18 equal weights have a norm of 127 * 2^9, which leaves less than 32767.
     constexpr std::size_t n = 1 << 18;
     constexpr std::int32_t norm = 1'684'281'158 / (127 * 512);
-    Model model;
+    UnwrittenCheckpoint model;
     model.groups = {{n, {{"model.wide", "wide", 0, 2}}}};
     model.values["model.wide.weight"].assign(2 * n, 0.5f);
     model.shapes["model.wide.weight"] = {2, n};
@@ -613,4 +612,4 @@ TEST(BothHalves, ENC_4_activations_that_are_too_wide_are_refused) {
 }
 
 }  // namespace
-}  // namespace slip::artifact_tests
+}  // namespace slip::testing

@@ -25,12 +25,9 @@
 #include "property_tests/generators/refusal.hpp"
 #include "property_tests/generators/temporary_folder.hpp"
 
-namespace slip::artifact_tests {
+namespace slip::testing {
 
 using nlohmann::json;
-using testing::permissions_of;
-using testing::refusal;
-using testing::TemporaryFolder;
 
 inline void expect_refused(const std::function<void()>& action, const std::string& because) {
     const std::string message = refusal(action);
@@ -55,8 +52,8 @@ inline std::vector<base::GroupShape> groups_of(bool tied, std::size_t vocabulary
 }
 
 /// A checkpoint folder under construction; a test may spoil it before it is written.
-struct Model {
-    explicit Model(bool tied_head = true, std::size_t tokens = 16)
+struct UnwrittenCheckpoint {
+    explicit UnwrittenCheckpoint(bool tied_head = true, std::size_t tokens = 16)
         : tied(tied_head), vocabulary(tokens), groups(groups_of(tied_head, tokens)) {
         std::mt19937_64 random(7);
         std::normal_distribution<float> normal(0.0f, 0.1f);
@@ -110,8 +107,8 @@ inline const slip::Plan small_plan = {
 /// A folder with a checkpoint in "model" and its halves in "out".
 class SplitModel {
 public:
-    explicit SplitModel(const Model& model = Model(), const slip::Plan& plan = small_plan,
-                        std::string set = "paper")
+    explicit SplitModel(const UnwrittenCheckpoint& model = UnwrittenCheckpoint(),
+                        const slip::Plan& plan = small_plan, std::string set = "paper")
         : model_(model), set_(std::move(set)) {
         model.write(folder_ / "model");
         split(plan, "out");
@@ -155,7 +152,7 @@ public:
     }
 
 private:
-    const Model model_;
+    const UnwrittenCheckpoint model_;
     const std::string set_;
     TemporaryFolder folder_;
 };
@@ -168,4 +165,4 @@ inline std::set<std::string> names_in(const std::filesystem::path& folder) {
     return names;
 }
 
-}  // namespace slip::artifact_tests
+}  // namespace slip::testing

@@ -22,7 +22,7 @@
 namespace slip::base {
 namespace {
 
-using generators::has, generators::flags_at, generators::may_lock, generators::own_pages;
+using testing::has, testing::flags_at, testing::may_lock, testing::own_pages;
 
 std::size_t mappings() {
     std::ifstream maps("/proc/self/maps");

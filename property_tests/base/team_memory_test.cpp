@@ -10,7 +10,7 @@
 #include "optimized/base/worker_team.hpp"
 #include "property_tests/generators/failing_memory.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 /// Threads that were started before the failure are sent home: nothing hangs, nothing is left.
@@ -39,4 +39,4 @@ TEST(TeamMemory, SESS_13_threads_that_cannot_be_started_for_a_call_are_an_error)
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

@@ -14,7 +14,7 @@
 #include "optimized/base/parallel.hpp"
 #include "optimized/base/worker_team.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 using namespace base;
@@ -69,4 +69,4 @@ TEST(Watch, an_exception_is_destroyed_by_another_thread) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

@@ -24,7 +24,7 @@
 #include "property_tests/masks/keystream_fixture.hpp"
 #include "reference/convolution.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 using namespace base;
@@ -361,4 +361,4 @@ TEST(Convolution, MASK_3_long_columns_have_fewer_masks_ready) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

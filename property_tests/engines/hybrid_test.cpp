@@ -28,7 +28,6 @@ using namespace base;
 using namespace engines;
 using namespace protocol;
 using base::Engine;
-using fixture::to_reference;
 
 namespace ref = reference;
 
@@ -80,11 +79,11 @@ std::vector<float> input_of_kind(int kind, std::size_t n, std::mt19937_64& bits)
 RC_GTEST_PROP(Model, LIN_2_LIN_3_hybrid_equals_the_integer_model_over_Z, ()) {
     const auto seed = *rc::gen::arbitrary<std::uint64_t>().as("seed of the model");
     const SyntheticModel model = random_model(seed);
-    const auto rank = *generators::any_size(0, 5).as("rank");
+    const auto rank = *any_size(0, 5).as("rank");
     const SplitLlama split(model, plan_for_all(model.config, rank));
     HybridRun hybrid(split);
-    const auto id = static_cast<GroupId>(
-        *generators::any_size(0, split.charlie.groups().size() - 1).as("group"));
+    const auto id =
+        static_cast<GroupId>(*any_size(0, split.charlie.groups().size() - 1).as("group"));
     const CharlieGroup& group = split.charlie.groups()[id];
     std::mt19937_64 bits(seed);
     std::vector<float> input;
@@ -168,7 +167,7 @@ TEST(Model, ENC_1_an_activation_that_is_not_finite_is_refused_before_anything_is
     const SyntheticModel model = random_llama(2);
     const SplitLlama split(model, plan_for_all(model.config, 2));
     HybridRun hybrid(split);
-    const std::size_t sent = hybrid.transport.record.size();
+    const std::size_t sent = hybrid.transport.sent.size();
     const CharlieGroup& group = split.charlie.groups()[0];
     std::vector<float> input(2 * group.n, 1.0F);
     input.back() = NAN;
@@ -178,7 +177,7 @@ TEST(Model, ENC_1_an_activation_that_is_not_finite_is_refused_before_anything_is
     } catch (const BadInput& error) {
         EXPECT_NE(std::string(error.what()).find("activation is not finite"), std::string::npos);
     }
-    EXPECT_EQ(hybrid.transport.record.size(), sent);
+    EXPECT_EQ(hybrid.transport.sent.size(), sent);
     EXPECT_TRUE(hybrid.engine.alive());
 }
 
@@ -200,7 +199,7 @@ TEST(Model, MODEL_1_every_product_is_masked_even_of_rank_0) {
     const CharlieGroup& group = split.charlie.groups()[0];
     const std::vector<float> zeros(group.n, 0.0F);
     apply_group(hybrid.engine, group, 0, {zeros.data(), 1, group.n});
-    const auto payload = std::span(hybrid.transport.record.back()).subspan(wire::length_bytes);
+    const auto payload = std::span(hybrid.transport.sent.back()).subspan(wire::length_bytes);
     const auto header = wire::decode_columns_header(wire::FrameType::apply, payload);
     const auto residues =
         wire::decode_residues(payload, header, split.charlie.set().planes, group.n);
@@ -220,7 +219,7 @@ TEST(Model, MODEL_3_prefill_sends_one_column_per_token_each_with_its_own_mask) {
     for (const auto& header : headers) EXPECT_EQ(header.columns, ids.size());
 
     const std::size_t n = split.charlie.groups()[0].n;
-    const auto payload = std::span(hybrid.transport.record[1]).subspan(wire::length_bytes);
+    const auto payload = std::span(hybrid.transport.sent[1]).subspan(wire::length_bytes);
     const std::size_t planes = split.charlie.set().planes;
     const auto residues = wire::decode_residues(payload, headers[0], planes, n);
     const MatrixView<const std::uint8_t> columns(residues.data(), ids.size(), planes * n);

@@ -11,7 +11,7 @@
 #include "property_tests/protocol/hidden_fixture.hpp"
 #include "reference/hiding.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 constexpr std::size_t rows = 12, columns = 64, planes = 6;
@@ -162,4 +162,4 @@ TEST_F(HiddenShare, a_row_of_zeros_has_no_direction) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

@@ -31,8 +31,7 @@ bool check(std::span<const std::byte> bytes) {
     if (bytes.empty()) return false;
     if (backends.size() < 2) return true;
     const std::size_t other = 1 + std::to_integer<std::size_t>(bytes[0]) % (backends.size() - 1);
-    const char* kernel =
-        kernel_tests::disagreement(*backends[0], *backends[other], bytes.subspan(1));
+    const char* kernel = testing::disagreement(*backends[0], *backends[other], bytes.subspan(1));
     expect(kernel == nullptr, kernel);
     return true;
 }

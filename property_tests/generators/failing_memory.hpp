@@ -9,7 +9,7 @@
 #include <future>
 #include <new>
 
-namespace slip::fixture {
+namespace slip::testing {
 
 /// Allocations that still succeed in a thread that begins now; negative: all do.
 inline std::atomic<long> left_in_new_threads{-1};
@@ -60,17 +60,17 @@ auto in_time(const Call& call) {
     return result.get();
 }
 
-}  // namespace slip::fixture
+}  // namespace slip::testing
 
 void* operator new(std::size_t size) {
-    slip::fixture::fail_in_turn();
+    slip::testing::fail_in_turn();
     void* const memory = std::malloc(size > 0 ? size : 1);
     if (memory == nullptr) throw std::bad_alloc();
-    ++slip::fixture::allocations_alive;
+    ++slip::testing::allocations_alive;
     return memory;
 }
 void operator delete(void* memory) noexcept {
-    if (memory != nullptr) --slip::fixture::allocations_alive;
+    if (memory != nullptr) --slip::testing::allocations_alive;
     std::free(memory);
 }
 void operator delete(void* memory, std::size_t /*size*/) noexcept { operator delete(memory); }

@@ -9,7 +9,7 @@
 
 #include "optimized/base/error.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 
 /// Runs `body` in a forked process; true iff it returned true there.
 template <class Body>
@@ -50,4 +50,4 @@ inline int guarded_pages() {
     return found;
 }
 
-}  // namespace slip::fixture
+}  // namespace slip::testing

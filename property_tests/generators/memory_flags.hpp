@@ -10,10 +10,9 @@
 
 #include "property_tests/generators/sanitizers.hpp"
 
-namespace slip::generators {
+namespace slip::testing {
 
-inline const bool own_pages =
-    !generators::under_address_sanitizer();  // else its allocator has them
+inline const bool own_pages = !under_address_sanitizer();  // else its allocator has them
 
 /// The VmFlags of the mapping that holds `address`, with a space around each.
 inline std::string flags_at(const void* address) {
@@ -44,4 +43,4 @@ inline bool may_lock() {
     return locked;
 }
 
-}  // namespace slip::generators
+}  // namespace slip::testing

@@ -22,7 +22,7 @@
 #include "reference/randomness.hpp"
 #include "reference/ring.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 
 using Random = std::mt19937_64;
 using Bytes = std::vector<std::byte>;
@@ -47,13 +47,6 @@ inline base::parameters::ParameterSet set_of(std::size_t planes) {
     return {"paper", 1, planes, std::nullopt};
 }
 inline constexpr std::size_t paper_planes = 4;
-
-using generators::any_list;
-using generators::any_number;
-using generators::any_size;
-using generators::Fill;
-using generators::fill;
-using generators::uniform;
 
 /// A vector over Z with the values of `values`.
 template <class Range>
@@ -260,4 +253,4 @@ inline reference::Vector exact_products(const reference::Matrix& w, const Column
     return result;
 }
 
-}  // namespace slip::fixture
+}  // namespace slip::testing

@@ -1,5 +1,5 @@
 // What tests of sessions share, of every room that has them: random models with their check, frames
-// and columns for them, and a transport that records and corrupts.
+// and columns for them.
 #pragma once
 
 #include <algorithm>
@@ -23,6 +23,7 @@
 #include "optimized/protocol/frames.hpp"
 #include "optimized/secrets/draw_check.hpp"
 #include "property_tests/generators/product_fixture.hpp"
+#include "property_tests/generators/recording_transport.hpp"
 
 namespace slip::protocol::wire {
 
@@ -37,7 +38,7 @@ inline void showValue(FrameType type, std::ostream& os) { os << type_name(type);
 
 }  // namespace slip::protocol::wire
 
-namespace slip::fixture {
+namespace slip::testing {
 
 /// INTEG-1, INTEG-2: what the owner keeps of these weights, under the seed counting_key(100).
 struct CheckFile {
@@ -151,56 +152,6 @@ inline bool gives_exact_products(protocol::CharlieSession& charlie, const Model&
     return true;
 }
 
-/// Records every frame in both directions, and lets a test change what David answers.
-class RecordingTransport : public Transport {
-public:
-    /// Gets a whole answer of David and returns what Charlie receives instead.
-    using Corrupt = std::function<Bytes(Bytes)>;
-
-    explicit RecordingTransport(protocol::DavidSession& david, Corrupt corrupt = {})
-        : david_(david), corrupt_(std::move(corrupt)) {}
-
-    void send(std::span<const std::byte> bytes) override {
-        if (on_send) on_send();
-        sent.emplace_back(bytes.begin(), bytes.end());
-        if (david_.finished()) return;
-        const auto answer = david_.handle(bytes.subspan(protocol::wire::length_bytes));
-        if (answer.empty()) return;
-        Bytes delivered(answer.begin(), answer.end());
-        if (corrupt_) delivered = corrupt_(std::move(delivered));
-        pending_.insert(pending_.end(), delivered.begin(), delivered.end());
-    }
-
-    void receive(std::span<std::byte> bytes) override {
-        if (bytes.size() > pending_.size()) throw ProtocolError("the connection ended");
-        std::copy_n(pending_.begin(), bytes.size(), bytes.begin());
-        pending_.erase(pending_.begin(),
-                       pending_.begin() + static_cast<std::ptrdiff_t>(bytes.size()));
-        received += bytes.size();
-    }
-
-    /// The residues of every APPLY that was sent.
-    std::vector<Residues> masked_inputs() const {
-        std::vector<Residues> inputs;
-        for (const Bytes& frame : sent) {
-            const auto payload = std::span(frame).subspan(protocol::wire::length_bytes);
-            if (protocol::wire::frame_type(payload) != protocol::wire::FrameType::apply) continue;
-            const auto residues = protocol::wire::residues_of(frame);
-            inputs.emplace_back(residues.begin(), residues.end());
-        }
-        return inputs;
-    }
-
-    std::vector<Bytes> sent;
-    std::size_t received = 0;  // bytes that Charlie has read
-    std::function<void()> on_send;
-
-private:
-    protocol::DavidSession& david_;
-    Corrupt corrupt_;
-    std::vector<std::byte> pending_;
-};
-
 /// Tests of behaviour need no background thread; those of the stock ask for one.
 inline protocol::SessionOptions stock_of(std::size_t depth) {
     protocol::SessionOptions options;
@@ -225,4 +176,4 @@ struct Connection {
     Charlie charlie;
 };
 
-}  // namespace slip::fixture
+}  // namespace slip::testing

@@ -7,10 +7,10 @@ extern "C" {
 [[gnu::weak]] void __tsan_init();  // NOLINT(bugprone-reserved-identifier)
 }
 
-namespace slip::generators {
+namespace slip::testing {
 
 inline bool under_address_sanitizer() { return &__asan_init != nullptr; }
 inline bool under_thread_sanitizer() { return &__tsan_init != nullptr; }
 inline bool sanitized() { return under_address_sanitizer() || under_thread_sanitizer(); }
 
-}  // namespace slip::generators
+}  // namespace slip::testing

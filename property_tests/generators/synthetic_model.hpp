@@ -24,6 +24,7 @@
 #include "optimized/protocol/david.hpp"
 #include "optimized/protocol/frames.hpp"
 #include "optimized/split/split_checkpoint.hpp"
+#include "property_tests/generators/recording_transport.hpp"
 #include "property_tests/generators/temporary_folder.hpp"
 
 namespace slip::testing {
@@ -346,26 +347,10 @@ public:
     const graph::Transformer& graph;
 };
 
-/// David in process, with a record of what he receives.
-class RecordingTransport : public Transport {
-public:
-    explicit RecordingTransport(protocol::DavidSession& session) : inner_(session) {}
-    void send(std::span<const std::byte> bytes) override {
-        record.emplace_back(bytes.begin(), bytes.end());
-        inner_.send(bytes);
-    }
-    void receive(std::span<std::byte> bytes) override { inner_.receive(bytes); }
-
-    std::vector<std::vector<std::byte>> record;  // one frame per message
-
-private:
-    protocol::InProcessTransport inner_;
-};
-
-/// The APPLY messages of a record.
+/// The APPLY messages that were sent.
 inline std::vector<protocol::wire::ColumnsHeader> applies_in(const RecordingTransport& transport) {
     std::vector<protocol::wire::ColumnsHeader> headers;
-    for (const auto& frame : transport.record) {
+    for (const auto& frame : transport.sent) {
         const auto payload = std::span(frame).subspan(protocol::wire::length_bytes);
         if (protocol::wire::frame_type(payload) != protocol::wire::FrameType::apply) continue;
         headers.push_back(

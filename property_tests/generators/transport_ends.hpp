@@ -15,7 +15,7 @@
 #include "property_tests/generators/protocol_fixture.hpp"
 #include "slip/transport.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
@@ -83,4 +83,4 @@ inline bool works(Transport& transport, const Model& model) {
     return gives_exact_products(charlie, model, 1) && gives_exact_products(charlie, model, 700);
 }
 
-}  // namespace slip::fixture
+}  // namespace slip::testing

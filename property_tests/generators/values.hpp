@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace slip::generators {
+namespace slip::testing {
 
 /// What a matrix or a vector is filled with.
 enum class Fill { zeros, one_hot, smallest, largest, extremes, random };
@@ -145,4 +145,4 @@ inline rc::Gen<std::size_t> any_size(std::size_t least, std::size_t most) {
     return rc::gen::inRange<std::size_t>(least, most + 1);
 }
 
-}  // namespace slip::generators
+}  // namespace slip::testing

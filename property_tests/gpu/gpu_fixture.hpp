@@ -20,12 +20,12 @@
 
 namespace slip::gpu {
 
-using kernel_tests::Bytes;
-using kernel_tests::Fill;
-using kernel_tests::most_planes;
-using kernel_tests::primes;
-using kernel_tests::residues;
-using kernel_tests::weights;
+using testing::Bytes;
+using testing::Fill;
+using testing::most_planes;
+using testing::primes;
+using testing::residues;
+using testing::weights;
 using Weights = std::vector<std::int8_t>;
 
 struct Shape {
@@ -33,7 +33,7 @@ struct Shape {
 };
 
 inline Bytes on_the_processor(const Shape& shape, const Weights& w, const Bytes& x) {
-    return kernel_tests::Packed(*kernels::available().front(), w, shape.m, shape.n)
+    return testing::Packed(*kernels::available().front(), w, shape.m, shape.n)
         .multiply(x, shape.b, shape.planes);
 }
 
@@ -46,7 +46,7 @@ inline kernels::WeightMatrix held_by(Gpu& gpu, const Shape& shape, const Weights
 }
 
 inline Bytes multiplied(const kernels::WeightMatrix& w, const Shape& shape, const Bytes& x) {
-    Bytes y(shape.b * shape.planes * shape.m, kernel_tests::sentinel);
+    Bytes y(shape.b * shape.planes * shape.m, testing::sentinel);
     w.multiply(x, y, shape.planes);
     return y;
 }
@@ -56,8 +56,8 @@ struct Planes {
     Planes(std::size_t planes, std::size_t m, std::size_t n, Fill kind, std::mt19937_64& random)
         : rows(m), cols(n) {
         for (std::size_t p = 0; p < planes; ++p) {
-            bytes.push_back(generators::fill<std::int8_t>(kind, m * n, -125, 125,
-                                                          {-125, 125, -1, 0, 1}, random));
+            bytes.push_back(
+                testing::fill<std::int8_t>(kind, m * n, -125, 125, {-125, 125, -1, 0, 1}, random));
         }
     }
     kernels::PlanarMatrix matrix() const {
@@ -86,13 +86,13 @@ inline kernels::GroupWeights held_by(Gpu& gpu, const Planes& a,
 
 inline Bytes applied(const kernels::GroupWeights& w, const Bytes& x, std::size_t planes,
                      base::WorkerTeam* team = nullptr) {
-    Bytes y(x.size() / w.shape().inputs() * w.shape().outputs(), kernel_tests::sentinel);
+    Bytes y(x.size() / w.shape().inputs() * w.shape().outputs(), testing::sentinel);
     w.apply(x, y, planes, team);
     return y;
 }
 
 /// On the machine's GPU if there is one.
-class ThisGpu : public testing::Test {
+class ThisGpu : public ::testing::Test {
 protected:
     void SetUp() override {
         try {
@@ -105,7 +105,7 @@ protected:
 };
 
 /// Where it was built without clang++-19 there are no kernels, and no GPU is opened.
-class FakeGpu : public testing::Test {
+class FakeGpu : public ::testing::Test {
 protected:
     void SetUp() override {
         if (*products_ptx == '\0') GTEST_SKIP() << "built without clang++-19";

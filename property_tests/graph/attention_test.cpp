@@ -37,7 +37,7 @@ struct Layer {
 
 /// Multiples of 2^-10 in -4 .. 4.
 std::vector<float> drawn_numbers(std::size_t count, const char* name) {
-    const auto drawn = *generators::any_list<std::int16_t>(count, -4096, 4096).as(name);
+    const auto drawn = *any_list<std::int16_t>(count, -4096, 4096).as(name);
     std::vector<float> numbers;
     for (const std::int16_t number : drawn)
         numbers.push_back(std::ldexp(static_cast<float>(number), -10));
@@ -48,14 +48,13 @@ Layer drawn_layer() {
     Layer layer;
     base::ModelConfig& config = layer.config;
     config.num_hidden_layers = 2;
-    config.num_key_value_heads = *generators::any_size(1, 3).as("key heads");
-    config.head_dim = *generators::any_size(1, 40).as("head_dim");
+    config.num_key_value_heads = *any_size(1, 3).as("key heads");
+    config.head_dim = *any_size(1, 40).as("head_dim");
     layer.key_head = *rc::gen::inRange<std::size_t>(0, config.num_key_value_heads).as("key head");
-    layer.heads = *generators::any_size(1, 16).as("heads");
-    layer.tokens = *generators::any_size(1, attention_rows / layer.heads).as("tokens");
+    layer.heads = *any_size(1, 16).as("heads");
+    layer.tokens = *any_size(1, attention_rows / layer.heads).as("tokens");
     // As often behind several parts of the cache as within the first.
-    layer.position =
-        *rc::gen::resize(rc::kNominalSize, generators::any_size(0, 400)).as("position");
+    layer.position = *rc::gen::resize(rc::kNominalSize, any_size(0, 400)).as("position");
     layer.queries = drawn_numbers(layer.tokens * layer.heads * config.head_dim, "queries");
     layer.keys = drawn_numbers(layer.positions() * config.key_value_width(), "keys");
     layer.values = drawn_numbers(layer.keys.size(), "values");

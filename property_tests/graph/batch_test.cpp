@@ -44,17 +44,16 @@ Draws drawn() {
     const auto pool = *rc::gen::container<std::vector<float>>(61, weight).as("weights");
     return {
         [](std::size_t least, std::size_t most) {
-            return *generators::any_size(least, most).as("a dimension");
+            return *any_size(least, most).as("a dimension");
         },
         [pool, next = std::make_shared<std::size_t>(0)] { return pool[(*next)++ % pool.size()]; }};
 }
 
 std::vector<Ids> drawn_texts(const ModelConfig& config) {
     const auto id = rc::gen::inRange<TokenId>(0, static_cast<TokenId>(config.vocab_size));
-    std::vector<Ids> texts(*generators::any_size(1, 4).as("sequences"));
+    std::vector<Ids> texts(*any_size(1, 4).as("sequences"));
     for (Ids& text : texts) {
-        text = *rc::gen::container<Ids>(*generators::any_size(1, 10).as("tokens of a sequence"), id)
-                    .as("ids");
+        text = *rc::gen::container<Ids>(*any_size(1, 10).as("tokens of a sequence"), id).as("ids");
     }
     return texts;
 }
@@ -67,9 +66,9 @@ struct Take {
 };
 
 Take drawn_take(std::size_t sequence, std::size_t least, std::size_t left) {
-    const std::size_t count = *generators::any_size(least, left).as("tokens in this batch");
+    const std::size_t count = *any_size(least, left).as("tokens in this batch");
     const std::size_t logits =
-        *generators::any_size(0, 2).as("their logits: none, last_position, every_position");
+        *any_size(0, 2).as("their logits: none, last_position, every_position");
     return {sequence, count, static_cast<Logits>(logits)};
 }
 
@@ -102,8 +101,7 @@ public:
             if (left(i) == 0) continue;
             const Take take = drawn_take(i, 0, left(i));
             if (take.count == 0) continue;
-            const std::size_t at =
-                *generators::any_size(0, takes.size()).as("its place in the batch");
+            const std::size_t at = *any_size(0, takes.size()).as("its place in the batch");
             takes.insert(takes.begin() + static_cast<std::ptrdiff_t>(at), take);
         }
         for (std::size_t i = 0; takes.empty() && i < texts_.size(); ++i) {
@@ -153,7 +151,7 @@ private:
 
 Run drawn_run(DrawModel draw) {
     SyntheticModel model = draw(drawn());
-    const bool paper = *generators::any_size(0, 1).as("attention in the paper's order") == 1;
+    const bool paper = *any_size(0, 1).as("attention in the paper's order") == 1;
     model.config.attention = paper ? Attention::paper : Attention::fused;
     auto texts = drawn_texts(model.config);
     return {model, std::move(texts)};
@@ -270,12 +268,11 @@ TEST(Batch, MODEL_3_a_batch_of_which_no_logits_are_wanted_sends_nothing_to_the_h
 // ---------------------------------------------------------------------------------------------
 
 RC_GTEST_PROP(Batch, MODEL_3_a_pass_that_throws_leaves_every_sequence_as_it_was, ()) {
-    Run run = drawn_run(families[*generators::any_size(0, 2).as("family: LLaMA, GPT-2, Phi-2")]);
+    Run run = drawn_run(families[*any_size(0, 2).as("family: LLaMA, GPT-2, Phi-2")]);
     for (auto takes = run.draw_batch(); !takes.empty(); takes = run.draw_batch()) {
         const auto before = run.lengths();
         const Bits expected = run.expected(takes);
-        FailingEngine failing(run.engine(),
-                              *generators::any_size(0, 12).as("the product that fails"));
+        FailingEngine failing(run.engine(), *any_size(0, 12).as("the product that fails"));
         try {
             RC_ASSERT(run.forward(takes, failing) == expected);  // it asked for fewer products
         } catch (const ProtocolError&) {

@@ -116,8 +116,8 @@ TEST(Generate, who_sees_the_tokens_may_stop_and_then_nothing_more_is_computed) {
 
 /// Logits with many ties, for a vocabulary of at least the ids of config_for().
 std::vector<float> drawn_logits() {
-    const auto vocabulary = *generators::any_size(3, 12).as("vocabulary");
-    const auto quarters = *generators::any_list<std::int16_t>(vocabulary, -80, 80, {-80, -1, 1, 80})
+    const auto vocabulary = *testing::any_size(3, 12).as("vocabulary");
+    const auto quarters = *testing::any_list<std::int16_t>(vocabulary, -80, 80, {-80, -1, 1, 80})
                                .as("logits in quarters");
     std::vector<float> logits;
     for (const std::int16_t quarter : quarters) logits.push_back(static_cast<float>(quarter) / 4);

@@ -72,16 +72,16 @@ struct WrittenRule {
 
 /// Few different tokens, so that a text repeats itself; sometimes a piece of it word by word.
 Ids drawn_text(std::size_t most) {
-    const auto length = *generators::any_size(0, most).as("tokens");
+    const auto length = *any_size(0, most).as("tokens");
     const auto alphabet = *rc::gen::inRange<TokenId>(1, 5).as("different tokens");
     Ids text = *rc::gen::container<Ids>(length, rc::gen::inRange<TokenId>(0, alphabet)).as("text");
-    const auto copied = *generators::any_size(0, text.size()).as("tokens that come once more");
+    const auto copied = *any_size(0, text.size()).as("tokens that come once more");
     text.insert(text.end(), text.begin(), text.begin() + static_cast<std::ptrdiff_t>(copied));
     return text;
 }
 
 std::size_t drawn_count(std::size_t least) {
-    return *rc::gen::resize(rc::kNominalSize, generators::any_size(least, 15)).as("guesses");
+    return *rc::gen::resize(rc::kNominalSize, any_size(least, 15)).as("guesses");
 }
 
 RC_GTEST_PROP(Guesses, MODEL_21_what_is_proposed_is_what_the_clause_says, ()) {
@@ -336,7 +336,7 @@ SyntheticModel repeating_model() {
 SamplingOptions drawn_options(std::size_t most_tokens) {
     SamplingOptions options;
     options.max_tokens =
-        *rc::gen::resize(rc::kNominalSize, generators::any_size(0, most_tokens)).as("max_tokens");
+        *rc::gen::resize(rc::kNominalSize, any_size(0, most_tokens)).as("max_tokens");
     options.temperature = *rc::gen::element(0.0, 0.1, 1.0).as("temperature");
     options.seed = *rc::gen::inRange<std::uint64_t>(0, 9).as("seed");
     options.top_k = *rc::gen::element(0U, 2U).as("top_k");
@@ -360,7 +360,7 @@ RC_GTEST_PROP(Guesses, MODEL_21_MODEL_3_no_bit_of_an_answer_depends_on_guesses, 
     for (int turn = 0; turn < 3; ++turn) {
         SamplingOptions options =
             drawn_options(model.config.max_position_embeddings == 600 ? 60 : 24 - prompt.size());
-        Reader plain{*generators::any_size(1, 70).as("the reader has enough"),
+        Reader plain{*any_size(1, 70).as("the reader has enough"),
                      *rc::gen::arbitrary<bool>().as("he throws"),
                      {},
                      {}};
@@ -376,7 +376,7 @@ RC_GTEST_PROP(Guesses, MODEL_21_MODEL_3_no_bit_of_an_answer_depends_on_guesses, 
         KeptSequence fresh(model.config);
         run(engine, fresh, plain);
         options.guesses = drawn_count(0);
-        FailingEngine failing(engine, *generators::any_size(0, 200).as("the product that fails"));
+        FailingEngine failing(engine, *any_size(0, 200).as("the product that fails"));
         run(failing, sequence, first);
         StepsEngine steps(engine);
         run(steps, sequence, second);
@@ -384,7 +384,7 @@ RC_GTEST_PROP(Guesses, MODEL_21_MODEL_3_no_bit_of_an_answer_depends_on_guesses, 
         guessed += static_cast<std::size_t>(std::any_of(steps.tokens.begin(), steps.tokens.end(),
                                                         [](std::size_t n) { return n > 1; }));
         prompt.insert(prompt.end(), plain.ids.begin(), plain.ids.end());
-        const auto kept = *generators::any_size(1, prompt.size()).as("tokens of the next prompt");
+        const auto kept = *any_size(1, prompt.size()).as("tokens of the next prompt");
         prompt.resize(std::min<std::size_t>(kept, 20));
     }
     RC_CLASSIFY(guessed > 0, "with a message of several columns");

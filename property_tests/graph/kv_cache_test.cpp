@@ -210,7 +210,7 @@ Bits generation(const Transformer& graph, base::Engine& engine, KeptSequence* se
 /// Generations that begin with a part of the one before, some of which break off: in a model
 /// without windows, in one whose windows drop what was long ago, and with longrope.
 RC_GTEST_PROP(KvCache, MODEL_3_MODEL_14_MODEL_16_a_kept_sequence_changes_no_bit, ()) {
-    const std::size_t kind = *generators::any_size(0, 2).as("nothing, windows, longrope");
+    const std::size_t kind = *any_size(0, 2).as("nothing, windows, longrope");
     Recomputed test([&](ModelConfig& config) {
         if (kind == 1) have_windows(config);
         if (kind == 2) have_longrope(config);
@@ -220,18 +220,15 @@ RC_GTEST_PROP(KvCache, MODEL_3_MODEL_14_MODEL_16_a_kept_sequence_changes_no_bit,
     const auto id = rc::gen::inRange<TokenId>(0, 5);
     Ids before = random_ids(1, kind == 1 ? 300 : 6, test.model.config.vocab_size);
     for (int turn = 0; turn < 3; ++turn) {
-        Ids prompt(
-            before.begin(),
-            before.end() - static_cast<std::ptrdiff_t>(
-                               *generators::any_size(0, before.size()).as("tokens cut off")));
+        Ids prompt(before.begin(),
+                   before.end() - static_cast<std::ptrdiff_t>(
+                                      *any_size(0, before.size()).as("tokens cut off")));
         for (const TokenId added :
-             *rc::gen::container<Ids>(*generators::any_size(1, 4).as("added"), id)
-                  .as("added ids")) {
+             *rc::gen::container<Ids>(*any_size(1, 4).as("added"), id).as("added ids")) {
             prompt.push_back(added);
         }
-        const std::size_t tokens = *generators::any_size(0, 5).as("new tokens");
-        FailingEngine failing(test.engine,
-                              *generators::any_size(0, 60).as("the product that fails"));
+        const std::size_t tokens = *any_size(0, 5).as("new tokens");
+        FailingEngine failing(test.engine, *any_size(0, 60).as("the product that fails"));
         try {
             generation(graph, failing, &sequence, prompt, tokens);
         } catch (const ProtocolError&) {
@@ -305,7 +302,7 @@ TEST(KvCache, MODEL_6_a_sequence_of_8192_positions_takes_what_was_predicted) {
     EXPECT_EQ(cache.length(), positions);
     EXPECT_EQ(cache.bytes(), KvCache::bytes_for(model.config, positions));
     EXPECT_EQ(workspace.bytes(), workspace_bytes);
-    if (!generators::sanitized()) {
+    if (!sanitized()) {
         // Pages, stacks of the threads, what the engine keeps; the cache is too small for huge
         // pages.
         constexpr std::size_t rounding = std::size_t{1} << 20;

@@ -21,7 +21,7 @@
 #include "reference/encoding.hpp"
 #include "reference/parameters.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 using namespace artifact;
@@ -64,7 +64,7 @@ struct SplitNetwork {
     }
     std::filesystem::path out() const { return folder / "out"; }
 
-    testing::TemporaryFolder folder;
+    TemporaryFolder folder;
 };
 
 std::vector<float> lookup(const importing::SafetensorsFile& file, std::string_view name,
@@ -178,7 +178,7 @@ public:
 
 TEST(Networks, CNN_6_the_mean_of_a_window_that_is_not_square) {
     Random random(3);
-    const testing::TemporaryFolder folder;
+    const TemporaryFolder folder;
     write_file(
         folder / "net.onnx",
         model(floats("M", {2, 12}, weights(24, random)) + value_info(11, "x", {1, 1, 4, 6}) +
@@ -266,7 +266,7 @@ TEST(Networks, CNN_6_MODEL_7_hostile_sizes_are_refused) {
 }
 
 TEST(Networks, CNN_7_names_that_mean_two_things_are_refused) {
-    testing::TemporaryFolder folder;
+    TemporaryFolder folder;
     const auto refusal = [&](const std::string& weight, const std::string& bias) -> std::string {
         std::filesystem::remove(folder / "net.onnx");
         write_file(
@@ -300,4 +300,4 @@ TEST(Networks, CNN_7_names_that_mean_two_things_are_refused) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

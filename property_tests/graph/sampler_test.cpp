@@ -25,7 +25,7 @@ using Ids = std::vector<TokenId>;
 
 /// Small whole numbers, so that equals occur.
 std::vector<float> drawn_logits() {
-    const auto count = *generators::any_size(1, 12).as("vocabulary");
+    const auto count = *any_size(1, 12).as("vocabulary");
     std::vector<float> logits;
     for (std::size_t i = 0; i < count; ++i) {
         logits.push_back(static_cast<float>(*rc::gen::inRange(-4, 5).as("logit")));
@@ -72,7 +72,7 @@ RC_GTEST_PROP(Sampler, MODEL_17_a_seed_gives_the_defined_choice, ()) {
     const std::vector<float> logits = drawn_logits();
     SamplingOptions options;
     options.temperature = 0.25 * static_cast<double>(*rc::gen::inRange(1, 9).as("quarters"));
-    options.top_k = *generators::any_size(0, 12).as("top_k");
+    options.top_k = *any_size(0, 12).as("top_k");
     options.top_p = 0.1 * static_cast<double>(*rc::gen::inRange(1, 11).as("tenths"));
     options.min_p = 0.1 * static_cast<double>(*rc::gen::inRange(0, 11).as("tenths of min_p"));
     options.seed = *rc::gen::arbitrary<std::uint64_t>().as("seed");
@@ -97,7 +97,7 @@ RC_GTEST_PROP(Sampler, MODEL_17_only_what_is_allowed_is_chosen, ()) {
     const std::vector<float> logits = drawn_logits();
     SamplingOptions options;
     options.temperature = *rc::gen::element(0.0, 0.5, 100.0).as("temperature");
-    options.top_k = *generators::any_size(0, 3).as("top_k");
+    options.top_k = *any_size(0, 3).as("top_k");
     options.seed = *rc::gen::arbitrary<std::uint64_t>().as("seed");
     const auto allowed = *rc::gen::inRange<std::uint64_t>(1, std::uint64_t{1} << logits.size());
     std::vector<float> remaining;

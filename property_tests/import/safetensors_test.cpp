@@ -27,8 +27,8 @@ namespace {
 using namespace slip::base;
 using namespace slip::importing;
 using slip::BadInput;
-using slip::generators::any_list;
-using slip::generators::any_size;
+using slip::testing::any_list;
+using slip::testing::any_size;
 using slip::testing::permissions_of;
 using slip::testing::refusal;
 using slip::testing::TemporaryFolder;

@@ -243,12 +243,12 @@ std::vector<std::string> described_bpe(const Files& files, const std::string& wo
 Files drawn_files() {
     Files files(*rc::gen::arbitrary<std::uint64_t>().as("seed of the ids of bytes"));
     std::vector<std::string> tokens{"a", "b", "c"};
-    const auto count = *generators::any_size(0, 11).as("merges");
+    const auto count = *any_size(0, 11).as("merges");
     for (std::size_t i = 0; i < count; ++i) {
         const auto pair =
             *rc::gen::pair(rc::gen::elementOf(tokens), rc::gen::elementOf(tokens)).as("merge");
         if (std::count(files.merges.begin(), files.merges.end(), pair) != 0) continue;
-        const auto rank = *generators::any_size(0, files.merges.size()).as("rank");
+        const auto rank = *any_size(0, files.merges.size()).as("rank");
         files.merge(pair.first, pair.second);
         tokens.push_back(pair.first + pair.second);
         std::rotate(files.merges.begin() + static_cast<std::ptrdiff_t>(rank),

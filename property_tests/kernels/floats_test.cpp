@@ -15,11 +15,9 @@
 #include "optimized/kernels/registry.hpp"
 #include "property_tests/generators/values.hpp"
 
-namespace slip::kernel_tests {
+namespace slip::testing {
 namespace {
 
-using generators::any_list;
-using generators::any_size;
 using kernels::Backend;
 using Floats = std::vector<float>;
 constexpr float untouched = 12345.0F;
@@ -328,4 +326,4 @@ TEST(Floats, MODEL_5_a_score_that_is_not_finite_is_seen) {
 }
 
 }  // namespace
-}  // namespace slip::kernel_tests
+}  // namespace slip::testing

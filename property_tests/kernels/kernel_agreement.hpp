@@ -18,7 +18,7 @@
 #include "optimized/kernels/contracts.hpp"
 #include "property_tests/generators/packed_factors.hpp"
 
-namespace slip::kernel_tests {
+namespace slip::testing {
 
 /// Numbers that are made of bytes first, and at random, from a seed of the same bytes, after them.
 class Numbers {
@@ -306,4 +306,4 @@ inline const char* disagreement(const kernels::Backend& a, const kernels::Backen
     return rows_differ(a, b, sizes.n, numbers);
 }
 
-}  // namespace slip::kernel_tests
+}  // namespace slip::testing

@@ -15,15 +15,9 @@
 #include "optimized/kernels/registry.hpp"
 #include "property_tests/generators/values.hpp"
 
-namespace slip::kernel_tests {
+namespace slip::testing {
 
 using base::parameters::primes;
-using generators::all_fills;
-using generators::any_list;
-using generators::any_size;
-using generators::Fill;
-using generators::fill;
-using generators::List;
 using kernels::Backend;
 using Bytes = std::vector<std::uint8_t>;
 using Sizes = std::initializer_list<std::size_t>;
@@ -208,4 +202,4 @@ private:
     base::SecretBuffer<kernels::PackedCombinations> bytes_;
 };
 
-}  // namespace slip::kernel_tests
+}  // namespace slip::testing

@@ -14,7 +14,7 @@
 #include "property_tests/kernels/kernel_fixture.hpp"
 #include "property_tests/kernels/left_on_the_stack.hpp"
 
-namespace slip::kernel_tests {
+namespace slip::testing {
 namespace {
 
 using Key = std::array<std::uint8_t, 32>;
@@ -169,7 +169,7 @@ TEST(Masks, RAND_2_the_least_rejected_byte_and_the_largest_residue_at_every_plac
 
 /// Neither words nor residues stay behind of fewer blocks than are in flight at a time.
 TEST(Masks, MASK_6_a_short_stream_leaves_no_residue_on_the_stack) {
-    if (generators::sanitized()) GTEST_SKIP() << "a sanitizer's build has other stacks";
+    if (sanitized()) GTEST_SKIP() << "a sanitizer's build has other stacks";
     constexpr std::size_t blocks = 5;
     const Key key{1, 2, 3};
     for_each_aes_backend([&](const Backend& backend) {
@@ -364,4 +364,4 @@ TEST(Masks, MASK_1_mutants_are_found) {
 }
 
 }  // namespace
-}  // namespace slip::kernel_tests
+}  // namespace slip::testing

@@ -17,7 +17,7 @@
 #include "property_tests/kernels/kernel_fixture.hpp"
 #include "property_tests/kernels/left_on_the_stack.hpp"
 
-namespace slip::kernel_tests {
+namespace slip::testing {
 namespace {
 
 using namespace base;
@@ -346,7 +346,7 @@ TEST(Combinations, INTEG_3_the_object_combines_and_refuses_other_sizes) {
 /// A column may be a mask (MASK-3). Rows of ones show its joined planes, or a plane, in sums of 32
 /// and of 64 bits.
 TEST(Products, MASK_6_a_product_leaves_no_sum_on_the_stack) {
-    if (generators::sanitized()) GTEST_SKIP() << "a sanitizer's build has other stacks";
+    if (sanitized()) GTEST_SKIP() << "a sanitizer's build has other stacks";
     constexpr std::int64_t secret = 12345;
     const Bytes column{residue_of(secret, 0), residue_of(secret, 1)};
     for_each_backend([&](const Backend& backend) {
@@ -368,7 +368,7 @@ TEST(Products, MASK_6_a_product_leaves_no_sum_on_the_stack) {
 /// Combinations of ones and a column of equal residues show in the sums of every lane, of a block
 /// or of all, and behind a tail.
 TEST(Combinations, MASK_6_a_combination_leaves_no_sum_on_the_stack) {
-    if (generators::sanitized()) GTEST_SKIP() << "a sanitizer's build has other stacks";
+    if (sanitized()) GTEST_SKIP() << "a sanitizer's build has other stacks";
     constexpr std::size_t n = 77;
     constexpr std::uint8_t residue = 101;
     const Bytes ones(kappa * n, 1), column(n, residue);
@@ -406,4 +406,4 @@ TEST(Products, LIN_1_mutants_are_found) {
 }
 
 }  // namespace
-}  // namespace slip::kernel_tests
+}  // namespace slip::testing

@@ -19,7 +19,7 @@
 #include "property_tests/kernels/kernel_agreement.hpp"
 #include "property_tests/kernels/kernel_fixture.hpp"
 
-namespace slip::kernel_tests {
+namespace slip::testing {
 namespace {
 
 using base::SecretBuffer;
@@ -411,4 +411,4 @@ TEST(Agreement, a_backend_with_one_wrong_kernel_is_told_apart) {
 }
 
 }  // namespace
-}  // namespace slip::kernel_tests
+}  // namespace slip::testing

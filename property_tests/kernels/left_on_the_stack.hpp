@@ -10,7 +10,7 @@
 #include <span>
 #include <vector>
 
-namespace slip::kernel_tests {
+namespace slip::testing {
 
 /// Runs `work` on a stack of its own and returns the bytes that it leaves there.
 template <class Work>
@@ -45,4 +45,4 @@ bool hold(const std::vector<std::byte>& bytes, const std::vector<T>& numbers) {
     return std::search(bytes.begin(), bytes.end(), wanted.begin(), wanted.end()) != bytes.end();
 }
 
-}  // namespace slip::kernel_tests
+}  // namespace slip::testing

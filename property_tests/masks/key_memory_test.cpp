@@ -11,7 +11,7 @@
 namespace slip::masks {
 namespace {
 
-using generators::has, generators::may_lock, generators::own_pages;
+using testing::has, testing::may_lock, testing::own_pages;
 
 TEST(KeyMemory, THREAT_3_a_key_is_locked) {
     if (!own_pages) GTEST_SKIP() << "AddressSanitizer makes nothing of mlock()";

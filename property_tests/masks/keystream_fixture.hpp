@@ -9,7 +9,7 @@
 #include "property_tests/generators/product_fixture.hpp"
 #include "reference/aes.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 
 inline masks::Keystream stream_under(const std::vector<std::uint8_t>& keys,
                                      std::uint64_t blocks_per_key = std::uint64_t{1} << 32) {
@@ -69,4 +69,4 @@ inline Residues column_by_definition(std::span<const std::uint8_t> key, masks::P
     return column;
 }
 
-}  // namespace slip::fixture
+}  // namespace slip::testing

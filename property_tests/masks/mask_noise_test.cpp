@@ -8,7 +8,7 @@
 #include "property_tests/masks/ring_fixture.hpp"
 #include "reference/randomness.hpp"
 
-namespace slip::mask_tests {
+namespace slip::testing {
 namespace {
 
 /// The first `count` small integers of a stream, by the reference.
@@ -61,11 +61,10 @@ RC_GTEST_PROP(MaskNoise, MASK_7_RAND_9_columns_of_any_size, ()) {
     const auto any_tau = *rc::gen::inRange<std::int64_t>(1, std::int64_t{1} << 47).as("tau");
     const auto planes = *rc::gen::inRange<std::size_t>(1, 7).as("planes");
     const auto n = *rc::gen::inRange<std::size_t>(0, 200).as("n");
-    const Bytes stream = *generators::any_list<std::uint8_t>(masks::noise_bytes(n, eta), 0, 255);
+    const Bytes stream = *any_list<std::uint8_t>(masks::noise_bytes(n, eta), 0, 255);
     Bytes column;
     for (std::size_t p = 0; p < planes; ++p) {
-        const auto plane =
-            *generators::any_list<std::uint8_t>(n, 0, static_cast<std::uint8_t>(primes[p] - 1));
+        const auto plane = *any_list<std::uint8_t>(n, 0, static_cast<std::uint8_t>(primes[p] - 1));
         column.insert(column.end(), plane.begin(), plane.end());
     }
     const Bytes expected = noisy(column, planes, stream, eta, any_tau);
@@ -122,4 +121,4 @@ TEST(MaskNoise, MASK_8_residues_modulo_tau_and_their_edges) {
 }
 
 }  // namespace
-}  // namespace slip::mask_tests
+}  // namespace slip::testing

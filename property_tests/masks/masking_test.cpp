@@ -22,7 +22,7 @@
 #include "property_tests/masks/keystream_fixture.hpp"
 #include "reference/masking.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 using namespace masks;
@@ -187,4 +187,4 @@ TEST(Stock, MASK_3_a_key_that_was_destroyed_too_early_is_an_error_and_no_hang) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

@@ -10,7 +10,7 @@
 #include "reference/lattice.hpp"
 #include "reference/shake.hpp"
 
-namespace slip::mask_tests {
+namespace slip::testing {
 namespace {
 
 using masks::PublicMatrix;
@@ -125,4 +125,4 @@ TEST(PublicMatrix, MASK_7_what_is_not_there_is_refused) {
 }
 
 }  // namespace
-}  // namespace slip::mask_tests
+}  // namespace slip::testing

@@ -21,7 +21,7 @@
 #include "property_tests/generators/forks.hpp"
 #include "property_tests/masks/keystream_fixture.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 using namespace masks;
@@ -243,4 +243,4 @@ RC_GTEST_PROP(Aes, RAND_7_OpenSSL_and_the_reference_agree, ()) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

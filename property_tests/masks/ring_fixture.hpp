@@ -14,13 +14,10 @@
 #include "optimized/masks/products.hpp"
 #include "property_tests/generators/values.hpp"
 
-namespace slip::mask_tests {
+namespace slip::testing {
 
 using base::parameters::modulus;
 using base::parameters::primes;
-using generators::all_fills;
-using generators::Fill;
-using generators::fill;
 using masks::Backend;
 using masks::degree;
 using Bytes = std::vector<std::uint8_t>;
@@ -157,4 +154,4 @@ inline std::int64_t distance(const Bytes& column, std::size_t planes, std::size_
     return most + 1;
 }
 
-}  // namespace slip::mask_tests
+}  // namespace slip::testing

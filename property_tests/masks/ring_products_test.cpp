@@ -14,7 +14,7 @@
 #include "reference/error.hpp"
 #include "reference/lattice.hpp"
 
-namespace slip::mask_tests {
+namespace slip::testing {
 namespace {
 
 using masks::Block;
@@ -101,14 +101,14 @@ TEST(RingProducts, MASK_7_exact_products_of_every_shape_and_filling) {
 /// The greatest error on any backend, of rows and secrets that are drawn within a property.
 std::int64_t greatest_error_of_drawn(Kind kind, const Shape& shape, std::int64_t most) {
     const auto L = static_cast<std::int64_t>(modulus(shape.planes));
-    const auto count = *generators::any_size(1, 2).as("rows");
-    const Integers rows = *generators::any_list<std::int64_t>(count * shape.row(), 0, L - 1,
-                                                              {0, 1, L - 1, L / 2, L / 2 + 1})
-                               .as("entries");
-    const auto blocks = *generators::any_size(1, 2).as("blocks");
+    const auto count = *any_size(1, 2).as("rows");
+    const Integers rows =
+        *any_list<std::int64_t>(count * shape.row(), 0, L - 1, {0, 1, L - 1, L / 2, L / 2 + 1})
+             .as("entries");
+    const auto blocks = *any_size(1, 2).as("blocks");
     std::vector<Small> secrets;
     while (secrets.size() < blocks) {
-        secrets.push_back(*generators::any_list<std::int8_t>(shape.row(), -2, 2).as("a secret"));
+        secrets.push_back(*any_list<std::int8_t>(shape.row(), -2, 2).as("a secret"));
     }
     std::int64_t greatest = 0;
     for (const Backend* backend : masks::available()) {
@@ -121,7 +121,7 @@ std::int64_t greatest_error_of_drawn(Kind kind, const Shape& shape, std::int64_t
 
 RC_GTEST_PROP(RingProducts, MASK_7_exact_products_equal_the_definition, ()) {
     const Shape shape{*rc::gen::element<std::size_t>(5, 6).as("planes"),
-                      *generators::any_size(1, 9).as("elements")};
+                      *any_size(1, 9).as("elements")};
     RC_ASSERT(greatest_error_of_drawn(Kind::exact, shape, 0) == 0);
 }
 
@@ -501,7 +501,7 @@ TEST(RingProducts, MASK_7_roots_of_unity_are_the_nearest_doubles) {
 /// Equal rows of one coefficient and a secret of twos give one product everywhere, which would show
 /// as a double, and residues that would show as bytes.
 TEST(RingProducts, MASK_6_a_product_leaves_nothing_on_the_stack) {
-    if (generators::sanitized()) GTEST_SKIP() << "a sanitizer's build has other stacks";
+    if (sanitized()) GTEST_SKIP() << "a sanitizer's build has other stacks";
     constexpr std::size_t count = 19;
     constexpr std::int64_t coefficient = 1234567;
     Integers rows(count * paper_lattice.row(), 0);
@@ -513,21 +513,20 @@ TEST(RingProducts, MASK_6_a_product_leaves_nothing_on_the_stack) {
         RingProducts products(5, 8, 1, backend);
         const BlockSecret secret(small, 2, backend);
         const Block block{&secret, columns.of(0)};
-        const auto stack = kernel_tests::left_on_the_stack([&] {
+        const auto stack = left_on_the_stack([&] {
             products.exact({bytes, 0, count}, std::span(&block, 1));
         });
         EXPECT_EQ(columns.column(0, 9)[0], residue_of(2 * coefficient, 0));
-        EXPECT_FALSE(kernel_tests::hold(stack, std::vector<double>(2, 2.0 * coefficient)));
+        EXPECT_FALSE(hold(stack, std::vector<double>(2, 2.0 * coefficient)));
         for (std::size_t p = 0; p < 5; ++p) {
             const Bytes residues(8, residue_of(2 * coefficient, p));
-            EXPECT_FALSE(kernel_tests::hold(stack, residues)) << p;
+            EXPECT_FALSE(hold(stack, residues)) << p;
         }
     });
-    EXPECT_TRUE(kernel_tests::hold(
-        kernel_tests::left_on_the_stack([] { kernel_tests::leave_on_the_stack(77777); }),
-        std::vector<std::int32_t>(4, 77777)))
+    EXPECT_TRUE(hold(left_on_the_stack([] { leave_on_the_stack(77777); }),
+                     std::vector<std::int32_t>(4, 77777)))
         << "it would have been seen";
 }
 
 }  // namespace
-}  // namespace slip::mask_tests
+}  // namespace slip::testing

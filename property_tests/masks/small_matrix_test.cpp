@@ -4,7 +4,7 @@
 #include "optimized/masks/small_matrix.hpp"
 #include "property_tests/masks/ring_fixture.hpp"
 
-namespace slip::mask_tests {
+namespace slip::testing {
 namespace {
 
 using masks::SmallMatrix;
@@ -100,4 +100,4 @@ TEST(SmallMatrix, HIDE_4_sizes_that_do_not_fit_are_refused) {
 }
 
 }  // namespace
-}  // namespace slip::mask_tests
+}  // namespace slip::testing

@@ -15,7 +15,7 @@
 #include "property_tests/generators/refusal.hpp"
 #include "property_tests/net/deployment.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 namespace wire = protocol::wire;
@@ -53,7 +53,7 @@ TEST(Tls, SESS_7_a_charlie_of_another_deployment_is_refused) {
         expect_refused(model, server, options_of("theirs", Role::charlie), "handshake");
     }
     // ... and if he did, our David would not trust him.
-    const testing::TemporaryFolder folder;
+    const TemporaryFolder folder;
     const fs::path theirs = Deployments::path() / "theirs/charlie";
     fs::copy(theirs / "cert.pem", folder.path() / "cert.pem");
     fs::copy(theirs / "key.pem", folder.path() / "key.pem");
@@ -218,7 +218,7 @@ TEST(Tls, SESS_7_certificates_out_of_their_time_are_refused) {
 
 TEST(Tls, SESS_10_a_running_server_takes_other_certificates) {
     const Model model(shapes, Fill::random, 1);
-    const testing::TemporaryFolder folder;
+    const TemporaryFolder folder;
     const auto take = [&](const char* deployment) {
         fs::copy(Deployments::path() / deployment / "david", folder.path(),
                  fs::copy_options::recursive | fs::copy_options::overwrite_existing);
@@ -238,14 +238,14 @@ TEST(Tls, SESS_10_a_running_server_takes_other_certificates) {
     EXPECT_TRUE(serves("theirs"));
     EXPECT_THROW(serves("ours"), ProtocolError);
     std::ofstream(folder.path() / "cert.pem") << "no certificate";
-    const std::string refusal = testing::refusal([&] { server.reload(); });
-    EXPECT_NE(refusal.find("cert.pem"), std::string::npos) << refusal;
+    const std::string reason = refusal([&] { server.reload(); });
+    EXPECT_NE(reason.find("cert.pem"), std::string::npos) << reason;
     EXPECT_TRUE(serves("theirs")) << "what is not usable changes nothing";
 }
 
 TEST(Tls, THREAT_2_a_folder_that_lacks_something_is_bad_input_and_names_the_file) {
     for (const char* missing : {"ca.pem", "cert.pem", "key.pem"}) {
-        const testing::TemporaryFolder folder;
+        const TemporaryFolder folder;
         fs::copy(Deployments::path() / "ours/charlie", folder.path(), fs::copy_options::recursive);
         fs::remove(folder.path() / missing);
         Party options = options_of("ours", Role::charlie);
@@ -260,4 +260,4 @@ TEST(Tls, THREAT_2_a_folder_that_lacks_something_is_bad_input_and_names_the_file
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

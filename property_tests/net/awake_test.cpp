@@ -12,7 +12,7 @@
 #include "property_tests/generators/deadline.hpp"
 #include "property_tests/net/deployment.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 /// What this thread's waits asked the system for.
@@ -26,12 +26,12 @@ thread_local Watch* watch = nullptr;
 std::atomic<int> events = 0;
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing
 
 /// Counts, and does what the system's does.
 extern "C" int poll(pollfd* descriptors, nfds_t count, int timeout) {
     static const auto system = reinterpret_cast<decltype(&poll)>(::dlsym(RTLD_NEXT, "poll"));
-    if (auto* const watch = slip::fixture::watch) {
+    if (auto* const watch = slip::testing::watch) {
         ++(timeout == 0 ? watch->looks : watch->sleeps);
         watch->before();
     }
@@ -42,11 +42,11 @@ extern "C" int epoll_wait(int set, epoll_event* found, int most, int timeout) {
     static const auto system =
         reinterpret_cast<decltype(&epoll_wait)>(::dlsym(RTLD_NEXT, "epoll_wait"));
     const int count = system(set, found, most, timeout);
-    ++slip::fixture::events;
+    ++slip::testing::events;
     return count;
 }
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 /// One wait for a David who answers when `until` holds of it, and not before.
@@ -125,4 +125,4 @@ TEST(Awake, SESS_8_what_a_peer_sends_does_not_wake_the_thread_that_accepts) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

@@ -22,7 +22,7 @@
 #include "property_tests/generators/refusal.hpp"
 #include "property_tests/net/deployment.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 using namespace net;
@@ -126,7 +126,7 @@ TEST(Keys, SESS_7_a_role_needs_both_names) {
 }
 
 TEST(Keys, THREAT_2_an_existing_folder_is_left_alone) {
-    const testing::TemporaryFolder folder;
+    const TemporaryFolder folder;
     const fs::path out = folder.path() / "keys";
     make_keys(out);
     const std::string before = text_of(out / "ca/key.pem");
@@ -149,7 +149,7 @@ std::time_t end_of(X509* certificate) {
 }
 
 TEST(Keys, SESS_10_a_renewed_certificate_is_of_the_same_key_and_authority) {
-    const testing::TemporaryFolder folder;
+    const TemporaryFolder folder;
     const fs::path out = folder / "keys";
     make_keys(out, leaves_that_end_in(-24h));
     const Certificate authority = read_certificate(out / "ca/cert.pem");
@@ -178,7 +178,7 @@ TEST(Keys, SESS_10_a_renewed_certificate_is_of_the_same_key_and_authority) {
 }
 
 TEST(Keys, SESS_10_a_renewed_certificate_does_not_outlive_its_authority) {
-    const testing::TemporaryFolder folder;
+    const TemporaryFolder folder;
     const fs::path out = folder / "keys";
     make_keys(out, leaves_that_end_in(24h));
     renew_keys(out);  // would be two years
@@ -189,12 +189,11 @@ TEST(Keys, SESS_10_a_renewed_certificate_does_not_outlive_its_authority) {
 }
 
 TEST(Keys, SESS_10_an_authority_that_ends_soon_renews_nothing) {
-    const testing::TemporaryFolder folder;
+    const TemporaryFolder folder;
     const fs::path out = folder / "keys";
     make_keys(out, {.authority_ends = 24h * 29, .leaf_ends = 24h});
     const std::string before = text_of(out / "david/cert.pem");
-    EXPECT_NE(testing::refusal([&] { renew_keys(out); }).find("make a new deployment"),
-              std::string::npos);
+    EXPECT_NE(refusal([&] { renew_keys(out); }).find("make a new deployment"), std::string::npos);
     EXPECT_EQ(text_of(out / "david/cert.pem"), before);
 }
 
@@ -227,7 +226,7 @@ TEST(ExaminedKeys, SESS_7_what_is_whole_has_no_error_and_folders_are_known_by_th
     for (const base::Finding& finding : findings) {
         EXPECT_NE(finding.level, Level::error) << finding.text;
     }
-    const testing::TemporaryFolder folder;
+    const TemporaryFolder folder;
     fs::copy(ours / "david", folder / "moved", fs::copy_options::recursive);
     EXPECT_TRUE(
         says(found_in(folder / "moved", std::time(nullptr)), Level::note, "moved", "valid until"))
@@ -241,7 +240,7 @@ TEST(ExaminedKeys, SESS_7_what_is_over_or_not_yet_valid_or_another_authoritys_is
         says(found_in(Deployments::path() / "expired", now), Level::error, "david", "expired on"));
     EXPECT_TRUE(says(found_in(Deployments::path() / "future", now), Level::error, "charlie",
                      "not valid before"));
-    const testing::TemporaryFolder folder;
+    const TemporaryFolder folder;
     const fs::path mixed = folder / "mixed";
     fs::copy(Deployments::path() / "ours", mixed, fs::copy_options::recursive);
     fs::remove_all(mixed / "david");
@@ -254,4 +253,4 @@ TEST(ExaminedKeys, SESS_7_what_is_over_or_not_yet_valid_or_another_authoritys_is
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

@@ -19,7 +19,7 @@
 #include "property_tests/net/serving_david.hpp"
 #include "slip/tls.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 
 namespace fs = std::filesystem;
 
@@ -33,7 +33,7 @@ struct Deployments {
         net::make_keys(folder.path() / "future",
                        {.begins = 24h, .authority_ends = 480h, .leaf_ends = 480h});
     }
-    testing::TemporaryFolder folder;
+    TemporaryFolder folder;
 
     static const fs::path& path() {
         static const Deployments deployments;
@@ -133,4 +133,4 @@ private:
 
 inline const std::vector<Shape> shapes = {{9, 5}, {3, 7}};
 
-}  // namespace slip::fixture
+}  // namespace slip::testing

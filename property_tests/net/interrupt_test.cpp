@@ -16,7 +16,7 @@
 #include "property_tests/generators/deadline.hpp"
 #include "property_tests/net/deployment.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 constexpr const char* silent_name = "silent.example";
@@ -26,13 +26,13 @@ constexpr const char* silent_name = "silent.example";
 std::atomic<bool> name_server_answers = false;
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing
 
 /// In place of the system's: no answer comes for one name.
 extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo* hints,
                            addrinfo** result) {
-    if (node != nullptr && std::string_view(node) == slip::fixture::silent_name) {
-        while (!slip::fixture::name_server_answers) {
+    if (node != nullptr && std::string_view(node) == slip::testing::silent_name) {
+        while (!slip::testing::name_server_answers) {
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
         }
         return EAI_AGAIN;
@@ -42,7 +42,7 @@ extern "C" int getaddrinfo(const char* node, const char* service, const addrinfo
     return system(node, service, hints, result);
 }
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 sockaddr* raw(sockaddr_in& address) { return reinterpret_cast<sockaddr*>(&address); }
@@ -211,4 +211,4 @@ TEST(Interrupt, SESS_8_ends_a_wait_for_david) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

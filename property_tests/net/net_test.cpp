@@ -14,7 +14,7 @@
 #include "property_tests/generators/protocol_fixture.hpp"
 #include "property_tests/net/deployment.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 namespace wire = protocol::wire;
@@ -205,7 +205,7 @@ TEST(Client, waits_that_end_in_time_are_not_told) {
 TEST(Client, THREAT_2_a_key_that_others_may_use_is_refused) {
     const Model model(shapes, Fill::random, 1);
     RunningServer server(model);
-    const testing::TemporaryFolder folder;
+    const TemporaryFolder folder;
     Party charlie = options_of("ours", Role::charlie);
     fs::copy(charlie.folder, folder / "charlie");
     charlie.folder = folder / "charlie";
@@ -430,4 +430,4 @@ TEST(Tls, PARAM_3_a_large_message_arrives_whole) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

@@ -19,7 +19,7 @@
 
 #include "property_tests/generators/transport_ends.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 using namespace protocol;
@@ -260,4 +260,4 @@ TEST(Pipe, descriptors_that_are_not_open_are_bad_input_and_open_ones_are_closed)
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

@@ -15,7 +15,7 @@
 #include "property_tests/generators/transport_ends.hpp"
 #include "slip/david.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 
 /// A David whose `Server`, a TlsServer or a SharedMemoryServer, runs in a thread of its own.
 template <class Server>
@@ -103,4 +103,4 @@ bool works_soon(const Model& model, const Connect& connect) {
     return false;
 }
 
-}  // namespace slip::fixture
+}  // namespace slip::testing

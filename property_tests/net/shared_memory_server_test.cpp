@@ -26,7 +26,7 @@
 #include "property_tests/net/serving_david.hpp"
 #include "slip/shared_memory.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 namespace fs = std::filesystem;
@@ -35,7 +35,7 @@ using net::OwnDescriptor;
 
 struct OwnFolder {
     fs::path name() const { return folder.path() / "david"; }
-    testing::TemporaryFolder folder;
+    TemporaryFolder folder;
 };
 
 /// A David in a folder of his own.
@@ -115,7 +115,7 @@ TEST(SharedMemoryServer, SESS_12_a_folder_in_which_others_may_write_is_refused_b
     LocalServer server(model);
     EXPECT_EQ(permissions_of(server.name()), 0600U);
     for (const unsigned mode : {0720U, 0702U, 0777U, 01777U}) {
-        const testing::TemporaryFolder folder;
+        const TemporaryFolder folder;
         for (const fs::path& open : {folder.path(), server.folder.path()}) {
             ASSERT_EQ(::chmod(open.c_str(), mode), 0);
         }
@@ -129,7 +129,7 @@ TEST(SharedMemoryServer, SESS_12_a_folder_in_which_others_may_write_is_refused_b
 }
 
 TEST(SharedMemoryServer, SESS_12_a_name_that_the_system_does_not_take_is_bad_input) {
-    const testing::TemporaryFolder folder;
+    const TemporaryFolder folder;
     const std::size_t left = sizeof(sockaddr_un::sun_path) - 2 - folder.path().native().size();
     listen_at(folder / std::string(left, 'a'));
     for (const fs::path& name : {folder / std::string(left + 1, 'a'), fs::path()}) {
@@ -139,7 +139,7 @@ TEST(SharedMemoryServer, SESS_12_a_name_that_the_system_does_not_take_is_bad_inp
 }
 
 TEST(SharedMemoryServer, SESS_12_the_socket_of_a_process_that_is_gone_is_replaced_and_no_other) {
-    const testing::TemporaryFolder folder;
+    const TemporaryFolder folder;
     const fs::path name = folder / "david";
     const pid_t process = ::fork();
     if (process == 0) {
@@ -161,7 +161,7 @@ TEST(SharedMemoryServer, SESS_12_the_socket_of_a_process_that_is_gone_is_replace
 }
 
 TEST(SharedMemoryServer, SESS_12_what_somebody_has_put_in_its_place_stays) {
-    const testing::TemporaryFolder folder;
+    const TemporaryFolder folder;
     const fs::path name = folder / "david";
     {
         const net::NamedListener listener(name, false);
@@ -243,7 +243,7 @@ TEST(SharedMemoryServer, SESS_11_a_peer_who_says_something_else_hurts_nobody) {
 }
 
 TEST(SharedMemoryServer, SESS_8_a_david_who_does_not_take_the_memory_is_given_up) {
-    const testing::TemporaryFolder folder;
+    const TemporaryFolder folder;
     const net::NamedListener silent(folder / "david", false);
     expect_complaint(
         [&] {
@@ -269,7 +269,7 @@ TEST(SharedMemoryServer, SESS_8_a_david_who_does_not_take_the_memory_is_given_up
 /// A frame that is longer than any, in David's place.
 TEST(SharedMemoryServer, WIRE_9_a_david_who_announces_too_much_ends_the_session) {
     const Model model(local_shapes, Fill::random, 1);
-    const testing::TemporaryFolder folder;
+    const TemporaryFolder folder;
     SharedMemoryServer server(
         folder / "david", std::nullopt, {.max_sessions = 4, .limits = generous_limits},
         [](Transport& charlie) {
@@ -352,7 +352,7 @@ TEST(SharedMemoryServer, stop_ends_sessions_that_hang) {
 }
 
 TEST(SharedMemoryServer, stop_before_run_and_twice_is_harmless) {
-    const testing::TemporaryFolder folder;
+    const TemporaryFolder folder;
     SharedMemoryServer server(
         folder / "david", std::nullopt, {}, [](Transport&) {}, [](const std::string&) {});
     server.stop();
@@ -361,4 +361,4 @@ TEST(SharedMemoryServer, stop_before_run_and_twice_is_harmless) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

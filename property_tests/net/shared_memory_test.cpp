@@ -23,7 +23,7 @@
 #include "property_tests/generators/sanitizers.hpp"
 #include "property_tests/generators/transport_ends.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 using namespace protocol;
@@ -78,7 +78,7 @@ TEST(SharedRing, SESS_11_what_is_written_is_read_in_order) {
 /// Positions are modulo 2^32.
 TEST(SharedRing, SESS_11_positions_wrap) {
     const std::size_t size = std::size_t{1} << 20;
-    const std::size_t rounds = generators::sanitized() ? 10 : (std::size_t{1} << 32) / size + 3;
+    const std::size_t rounds = sanitized() ? 10 : (std::size_t{1} << 32) / size + 3;
     OwnRing ring(size);
     const Bytes bytes = random_bytes(size - 3);
     Bytes received(bytes.size());
@@ -267,7 +267,7 @@ TEST(SharedMemory, SESS_11_a_peer_who_writes_everywhere_changes_no_product) {
     const Model model(small_shapes, Fill::random, 1);
     // The two processes have a mapping each, and ThreadSanitizer sees no order between mappings:
     // more rounds would tell it nothing, and take minutes.
-    const std::uint64_t rounds = generators::under_thread_sanitizer() ? 1 : 6;
+    const std::uint64_t rounds = under_thread_sanitizer() ? 1 : 6;
     std::uint64_t ended = 0, exact = 0;
     for (std::uint64_t seed = 0; seed < rounds; ++seed) {
         auto [one, other] = sockets();
@@ -319,4 +319,4 @@ TEST(SharedMemory, SESS_11_a_peer_who_writes_everywhere_changes_no_product) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

@@ -11,7 +11,7 @@
 #include "property_tests/net/deployment.hpp"
 #include "property_tests/protocol/watched_secrets.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 /// One session of one APPLY with `residues` residues, which is longer than every frame that follows
@@ -73,4 +73,4 @@ TEST(TlsSecrets, SESS_6_davids_openssl_overwrites_what_it_has_delivered) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

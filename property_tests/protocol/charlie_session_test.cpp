@@ -11,7 +11,7 @@
 #include "optimized/secrets/draw_check.hpp"
 #include "property_tests/protocol/watched_secrets.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 using namespace masks;
@@ -332,4 +332,4 @@ TEST(Charlie, statistics_count_rounds_columns_and_bytes) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

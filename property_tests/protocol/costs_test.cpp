@@ -9,9 +9,9 @@
 #include <thread>
 
 #include "optimized/base/thread_clock.hpp"
-#include "property_tests/protocol/lattice_fixture.hpp"
+#include "property_tests/masks/lattice_fixture.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 using namespace masks;
@@ -190,4 +190,4 @@ TEST(Costs, MODEL_6_a_clock_counts_its_runs_and_not_their_pauses) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

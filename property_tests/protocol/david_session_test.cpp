@@ -7,7 +7,7 @@
 
 #include "property_tests/protocol/watched_secrets.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 using namespace protocol;
@@ -271,4 +271,4 @@ TEST(David, WIRE_1_frames_may_arrive_in_pieces_in_process) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

@@ -14,7 +14,7 @@
 #include "property_tests/generators/protocol_fixture.hpp"
 #include "reference/wire.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 
 using protocol::wire::FrameType;
 
@@ -170,4 +170,4 @@ inline Bytes from_hex(const std::string& text) {
     return bytes;
 }
 
-}  // namespace slip::fixture
+}  // namespace slip::testing

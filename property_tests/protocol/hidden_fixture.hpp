@@ -15,9 +15,9 @@
 #include "optimized/secrets/weight_secrets.hpp"
 #include "optimized/split/hidden_matrix.hpp"
 #include "property_tests/generators/protocol_fixture.hpp"
-#include "property_tests/protocol/stocks_on_demand.hpp"
+#include "property_tests/masks/stocks_on_demand.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 
 using splitting::HiddenModel;
 
@@ -170,4 +170,4 @@ inline Products integer_products(const HiddenModel& model, const Columns& column
     return products;
 }
 
-}  // namespace slip::fixture
+}  // namespace slip::testing

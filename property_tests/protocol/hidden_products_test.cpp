@@ -10,7 +10,7 @@
 #include "reference/hiding.hpp"
 #include "reference/masking.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 using secrets::WeightStreams;
@@ -18,8 +18,8 @@ using secrets::WeightStreams;
 constexpr std::int64_t modulus_of_set = 175107974924611;
 
 // A sanitizer takes ten times as long.
-const std::size_t widest = generators::sanitized() ? 256 : base::widest_hidden;
-const std::size_t seeds = generators::sanitized() ? 5 : 100;
+const std::size_t widest = sanitized() ? 256 : base::widest_hidden;
+const std::size_t seeds = sanitized() ? 5 : 100;
 
 // --------------------------------------------------------------------------------------- decoding
 
@@ -206,4 +206,4 @@ TEST(HiddenProducts, MASK_10_a_wrong_secret_is_noticed) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

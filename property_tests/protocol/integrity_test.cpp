@@ -15,7 +15,7 @@
 #include "property_tests/protocol/tampering.hpp"
 #include "property_tests/secrets/defined_secret.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 using namespace protocol;
@@ -556,4 +556,4 @@ TEST(Session, INTEG_6_ABORT_is_the_same_whatever_was_wrong) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

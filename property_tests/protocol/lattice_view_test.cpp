@@ -7,10 +7,10 @@
 
 #include "optimized/kernels/registry.hpp"
 #include "optimized/masks/noise.hpp"
-#include "property_tests/protocol/lattice_fixture.hpp"
+#include "property_tests/masks/lattice_fixture.hpp"
 #include "property_tests/protocol/uniformity.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 using namespace masks;
@@ -45,7 +45,7 @@ View view_of(const LatticeModel& model, LatticeStock& stock, const Columns& colu
 TEST(LatticeView, THREAT_1_looks_uniform_whatever_the_activations_are) {
     const LatticeModel model({{4, view_width}});
     const auto stock = model.stock(on_demand());
-    for (const Fill kind : generators::all_fills) {
+    for (const Fill kind : all_fills) {
         const View view = view_of(model, *stock, prompt(kind));
         ASSERT_EQ(view.size(), view_columns);
         EXPECT_TRUE(looks_uniform(view, lattice_planes));
@@ -152,4 +152,4 @@ TEST(LatticeView, PARAM_5_columns_at_the_bound_do_not_wrap) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

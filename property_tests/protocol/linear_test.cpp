@@ -8,7 +8,7 @@
 #include "property_tests/generators/protocol_fixture.hpp"
 #include "reference/linear.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 using namespace base;
@@ -146,4 +146,4 @@ TEST(Linear, LIN_4_the_products_do_not_depend_on_the_masks) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

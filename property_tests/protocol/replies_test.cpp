@@ -8,7 +8,7 @@
 
 #include "property_tests/protocol/watched_secrets.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 namespace wire = protocol::wire;
@@ -254,4 +254,4 @@ TEST(Replies, WIRE_8_INTEG_3_every_single_byte_change_ends_the_session) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

@@ -13,7 +13,7 @@
 #include "property_tests/masks/keystream_fixture.hpp"
 #include "reference/masking.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 using masks::Purpose;
@@ -111,4 +111,4 @@ TEST(Rounds, RAND_6_a_forked_child_does_not_abort_the_message_of_its_parent) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

@@ -14,9 +14,9 @@
 
 #include "optimized/base/error.hpp"
 #include "property_tests/generators/failing_memory.hpp"
-#include "property_tests/protocol/lattice_fixture.hpp"
+#include "property_tests/masks/lattice_fixture.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 /// Masks and cancellations of this shape are of sizes that no other secret here has.
@@ -27,24 +27,24 @@ std::size_t counted(std::size_t size) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing
 
 void* slip::base::allocate_secret(std::size_t size, Children /*children*/) {
-    slip::fixture::fail_in_turn();
+    slip::testing::fail_in_turn();
     constexpr std::size_t boundary = 64;
     const std::size_t whole = (size + boundary - 1) / boundary * boundary;
     void* const memory = std::aligned_alloc(boundary, whole);
     if (memory == nullptr) throw std::bad_alloc();
     std::memset(memory, 0, whole);
-    slip::fixture::mask_bytes_alive += slip::fixture::counted(size);
+    slip::testing::mask_bytes_alive += slip::testing::counted(size);
     return memory;
 }
 void slip::base::free_secret(void* memory, std::size_t size) noexcept {
-    slip::fixture::mask_bytes_alive -= slip::fixture::counted(size);
+    slip::testing::mask_bytes_alive -= slip::testing::counted(size);
     std::free(memory);
 }
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 using Call = std::function<void(protocol::CharlieSession&)>;
@@ -203,4 +203,4 @@ TEST(SessionMemory, SESS_13_a_david_whose_memory_runs_out_ends_one_session) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

@@ -15,7 +15,7 @@
 #include "reference/parameters.hpp"
 #include "reference/session.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 using namespace protocol;
@@ -253,4 +253,4 @@ TEST(Threads, SESS_6_sessions_at_once_share_the_weights) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

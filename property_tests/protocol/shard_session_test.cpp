@@ -10,7 +10,7 @@
 #include "property_tests/generators/protocol_fixture.hpp"
 #include "property_tests/protocol/tampering.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 using namespace protocol;
@@ -158,4 +158,4 @@ TEST(ShardSession, MODEL_22_shards_that_leave_no_group_out_are_required) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

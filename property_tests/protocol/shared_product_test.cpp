@@ -5,7 +5,7 @@
 #include "optimized/base/worker_team.hpp"
 #include "property_tests/generators/protocol_fixture.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 using base::WorkerTeam;
@@ -34,4 +34,4 @@ TEST(SharedProduct, LIN_1_threads_share_a_product) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

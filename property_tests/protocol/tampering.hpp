@@ -7,7 +7,7 @@
 
 #include "property_tests/generators/protocol_fixture.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 
 /// A David who adds `error` to byte `at` of the residues of one reply to a group of `rows` rows,
 /// modulo its prime.
@@ -20,4 +20,4 @@ inline protocol::DavidSession::Tamper tamper_with(std::uint64_t sequence, std::s
     };
 }
 
-}  // namespace slip::fixture
+}  // namespace slip::testing

@@ -8,7 +8,7 @@
 
 #include "property_tests/generators/protocol_fixture.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 
 /// Pearson's statistic of residues modulo a prime against uniform; 222 to 250 degrees of freedom.
 inline double chi_square(const Residues& residues, unsigned prime) {
@@ -63,4 +63,4 @@ inline Columns columns_to_view(Fill kind, std::int16_t largest) {
                                largest, random)};
 }
 
-}  // namespace slip::fixture
+}  // namespace slip::testing

@@ -12,7 +12,7 @@
 #include "property_tests/generators/protocol_fixture.hpp"
 #include "property_tests/protocol/uniformity.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 namespace wire = protocol::wire;
@@ -127,7 +127,7 @@ View view_of(const std::vector<Bytes>& frames) {
 
 TEST(View, THREAT_1_is_uniform_and_independent_of_the_activations) {
     std::vector<std::vector<std::size_t>> schedules;
-    for (const Fill kind : generators::all_fills) {
+    for (const Fill kind : all_fills) {
         const std::vector<Bytes> frames = transcript(prompt(kind));
         const View view = view_of(frames);
         ASSERT_EQ(view.size(), view_columns);
@@ -199,4 +199,4 @@ TEST(View, THREAT_3_messages_of_errors_contain_no_residue) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

@@ -19,7 +19,7 @@
 #include "property_tests/generators/forks.hpp"
 #include "property_tests/generators/protocol_fixture.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 
 inline std::atomic<int> secrets_alive{0};
 inline std::atomic<int> secrets_freed{0};
@@ -72,7 +72,7 @@ private:
     std::vector<std::byte> wanted_;
 };
 
-}  // namespace slip::fixture
+}  // namespace slip::testing
 
 void* operator new(std::size_t size) {
     void* memory = std::malloc(size == 0 ? 1 : size);
@@ -84,7 +84,7 @@ void* operator new(std::size_t size, const std::nothrow_t& /*nothrow*/) noexcept
     return std::malloc(size == 0 ? 1 : size);
 }
 void operator delete(void* memory) noexcept {
-    if (memory != nullptr) slip::fixture::FreedMemory::look_at(memory);
+    if (memory != nullptr) slip::testing::FreedMemory::look_at(memory);
     std::free(memory);
 }
 void operator delete(void* memory, std::size_t) noexcept { operator delete(memory); }
@@ -94,25 +94,25 @@ void* slip::base::allocate_secret(std::size_t size, Children /*children*/) {
     void* memory = std::aligned_alloc(boundary, (size + boundary - 1) / boundary * boundary);
     if (memory == nullptr) throw std::bad_alloc();
     std::memset(memory, 0, ::malloc_usable_size(memory));
-    ++slip::fixture::secrets_alive;
-    const std::lock_guard lock(slip::fixture::blocks_mutex);
-    slip::fixture::blocks()[memory] = size;
+    ++slip::testing::secrets_alive;
+    const std::lock_guard lock(slip::testing::blocks_mutex);
+    slip::testing::blocks()[memory] = size;
     return memory;
 }
 void slip::base::free_secret(void* memory, std::size_t /*size*/) noexcept {
     const auto* bytes = static_cast<const unsigned char*>(memory);
-    slip::fixture::freed_unwiped += !std::all_of(bytes, bytes + ::malloc_usable_size(memory),
+    slip::testing::freed_unwiped += !std::all_of(bytes, bytes + ::malloc_usable_size(memory),
                                                  [](unsigned char byte) { return byte == 0; });
-    ++slip::fixture::secrets_freed;
-    --slip::fixture::secrets_alive;
+    ++slip::testing::secrets_freed;
+    --slip::testing::secrets_alive;
     {
-        const std::lock_guard lock(slip::fixture::blocks_mutex);
-        slip::fixture::blocks().erase(memory);
+        const std::lock_guard lock(slip::testing::blocks_mutex);
+        slip::testing::blocks().erase(memory);
     }
     std::free(memory);
 }
 
-namespace slip::fixture {
+namespace slip::testing {
 
 /// Every later call throws a typed error and sends nothing, and the secrets are wiped (SESS-4).
 inline void expect_dead(protocol::CharlieSession& charlie, const RecordingTransport& transport,
@@ -131,4 +131,4 @@ inline void expect_dead(protocol::CharlieSession& charlie, const RecordingTransp
     EXPECT_EQ(guarded_pages(), 0) << "the key";
 }
 
-}  // namespace slip::fixture
+}  // namespace slip::testing

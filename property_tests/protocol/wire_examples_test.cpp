@@ -9,7 +9,7 @@
 
 #include "property_tests/protocol/frame_codecs.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 namespace wire = protocol::wire;
@@ -98,4 +98,4 @@ TEST(Chapter, WIRE_10_the_replies_are_davids_answers) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

@@ -13,7 +13,7 @@
 
 #include "property_tests/protocol/frame_codecs.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 using namespace protocol;
@@ -348,4 +348,4 @@ TEST(Frames, CONV_4_errors_name_the_frame_and_the_place_and_no_residue) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

@@ -14,7 +14,7 @@
 #include "property_tests/protocol/tampering.hpp"
 #include "property_tests/protocol/watched_secrets.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 using namespace protocol;
@@ -246,4 +246,4 @@ TEST(WrongDavid, INTEG_7_threads_do_not_go_back_to_him_either) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

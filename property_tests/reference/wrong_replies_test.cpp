@@ -300,7 +300,7 @@ Count count(const Kind& kind, std::size_t replies, const Fault& fault = {}) {
     return result;
 }
 
-class WrongReplies : public testing::TestWithParam<Kind> {};
+class WrongReplies : public ::testing::TestWithParam<Kind> {};
 
 TEST_P(WrongReplies, INTEG_4_ten_million_pass_as_often_as_the_exact_probability_says) {
     const Count result = count(GetParam(), all_replies);
@@ -312,7 +312,7 @@ TEST_P(WrongReplies, INTEG_4_ten_million_pass_as_often_as_the_exact_probability_
     EXPECT_LE(result.expected, all_replies / std::pow(primes[0], kappa)) << "p_min^-kappa";
 }
 
-INSTANTIATE_TEST_SUITE_P(Kinds, WrongReplies, testing::ValuesIn(kinds), [](const auto& instance) {
+INSTANTIATE_TEST_SUITE_P(Kinds, WrongReplies, ::testing::ValuesIn(kinds), [](const auto& instance) {
     std::string name = instance.param.name;
     std::replace(name.begin(), name.end(), ' ', '_');
     return name;

@@ -8,7 +8,7 @@
 #include "optimized/kernels/group_weights.hpp"
 #include "property_tests/masks/keystream_fixture.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 
 inline constexpr std::size_t kappa = 8;
 
@@ -40,4 +40,4 @@ struct DefinedSecret {
     Residues s;  // kappa x planes x n
 };
 
-}  // namespace slip::fixture
+}  // namespace slip::testing

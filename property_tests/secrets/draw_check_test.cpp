@@ -9,7 +9,7 @@
 #include "property_tests/secrets/defined_secret.hpp"
 #include "slip/error.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 using namespace secrets;
@@ -61,4 +61,4 @@ TEST(CheckSecret, INTEG_1_INTEG_2_bad_sizes_are_a_defect) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

@@ -9,7 +9,7 @@
 #include "property_tests/masks/keystream_fixture.hpp"
 #include "reference/product_check.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 using namespace secrets;
@@ -40,4 +40,4 @@ RC_GTEST_PROP(ProductCheck, MASK_10_equals_the_reference, ()) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

@@ -100,7 +100,7 @@ TEST(SchedulerFaults, SERVE_2_a_david_lost_at_any_message_changes_no_token) {
     const std::uint64_t step = groups();
     // The first token's step, then four: prompts, a prompt's end and a token, two tokens, one.
     // Under ThreadSanitizer, where a session takes seconds, every seventh message.
-    const std::size_t stride = generators::under_thread_sanitizer() ? 7 : 1;
+    const std::size_t stride = under_thread_sanitizer() ? 7 : 1;
     for (std::size_t honest = 0; honest < 5 * step; honest += stride) {
         Davids davids(served());
         std::deque<Outcome> outcomes;

@@ -67,8 +67,8 @@ TEST(CoarseGrid, DECO_13_the_edge) {
 }
 
 RC_GTEST_PROP(CoarseGrid, DECO_13_integers_of_four_bits_are_refused_whatever_the_scales, ()) {
-    const auto block = *generators::any_size(1, 4).as("windows that share a scale");
-    const auto levels = *generators::any_size(1, 7).as("levels");
+    const auto block = *testing::any_size(1, 4).as("windows that share a scale");
+    const auto levels = *testing::any_size(1, 7).as("levels");
     const auto seed = *rc::gen::arbitrary<std::uint64_t>();
     const auto most = static_cast<double>(levels);
     const auto w = weights(8, 128, seed, [&](double x, std::size_t i, std::size_t j) {

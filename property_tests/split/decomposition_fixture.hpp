@@ -17,7 +17,7 @@
 #include "reference/factorizations.hpp"
 #include "reference/integer_model.hpp"
 
-namespace slip::split_tests {
+namespace slip::testing {
 
 using Eigen::Index;
 using Sizes = std::initializer_list<std::size_t>;
@@ -139,4 +139,4 @@ inline void expect_valid(const splitting::IntegerMatrix& matrix) {
     EXPECT_TRUE(splitting::fits_64_bits(matrix, 127));
 }
 
-}  // namespace slip::split_tests
+}  // namespace slip::testing

@@ -18,7 +18,7 @@
 #include "property_tests/split/decomposition_fixture.hpp"
 #include "reference/encoding.hpp"
 
-namespace slip::split_tests {
+namespace slip::testing {
 namespace {
 
 using namespace splitting;
@@ -240,4 +240,4 @@ TEST(Decomposition, ranks_and_shapes_outside_the_contract_are_defects) {
 }
 
 }  // namespace
-}  // namespace slip::split_tests
+}  // namespace slip::testing

@@ -18,10 +18,10 @@
 namespace {
 
 using namespace slip::artifact;
-using slip::generators::any_list;
-using slip::generators::any_size;
 using slip::kernels::Backend;
 using slip::splitting::IntegerMatrix;
+using slip::testing::any_list;
+using slip::testing::any_size;
 namespace reference = slip::reference;
 
 /// Runs `body` for every backend that this machine has.

@@ -5,7 +5,7 @@
 #include "reference/hiding.hpp"
 #include "reference/lattice.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 reference::Key to_key(std::span<const std::uint8_t> bytes) {
@@ -176,4 +176,4 @@ TEST(HiddenMatrix, HIDE_1_threads_change_no_byte) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

@@ -13,7 +13,7 @@
 #include "optimized/split/split_checkpoint.hpp"
 #include "property_tests/artifact/split_model.hpp"
 
-namespace slip::artifact_tests {
+namespace slip::testing {
 namespace {
 
 using base::GroupShape;
@@ -94,7 +94,7 @@ private:
     }
 
     const std::size_t parts_;
-    const Model model_;
+    const UnwrittenCheckpoint model_;
     const TemporaryFolder folder_;
 };
 
@@ -142,4 +142,4 @@ TEST(Parts, DECO_11_another_number_of_parts_is_refused) {
 }
 
 }  // namespace
-}  // namespace slip::artifact_tests
+}  // namespace slip::testing

@@ -16,7 +16,7 @@
 
 #include "optimized/base/error.hpp"
 
-namespace slip::split_tests {
+namespace slip::testing {
 namespace {
 
 using namespace splitting;
@@ -204,4 +204,4 @@ TEST(RankAllocation, DECO_12_what_has_no_meaning_is_refused) {
 }
 
 }  // namespace
-}  // namespace slip::split_tests
+}  // namespace slip::testing

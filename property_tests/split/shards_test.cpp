@@ -19,7 +19,7 @@
 #include "optimized/split/split_checkpoint.hpp"
 #include "property_tests/artifact/split_model.hpp"
 
-namespace slip::artifact_tests {
+namespace slip::testing {
 namespace {
 
 using artifact::CharlieArtifact;
@@ -128,7 +128,7 @@ public:
     const SplitModel& whole() const { return split_; }
 
 private:
-    const Model model_;
+    const UnwrittenCheckpoint model_;
     const SplitModel split_{model_};
 };
 
@@ -162,7 +162,7 @@ TEST(Shards, MODEL_22_shards_hold_what_the_whole_half_does) {
 
 /// A split that was killed in its second shard goes on there.
 TEST(Shards, MODEL_22_DECO_11_a_killed_split_goes_on_in_its_shard) {
-    const Model model;
+    const UnwrittenCheckpoint model;
     const TemporaryFolder folder;
     const auto partial = folder / ".out.slip-partial", left = folder / "left";
     model.write(folder / "model");
@@ -219,4 +219,4 @@ TEST(Shards, MODEL_22_a_plan_that_lies_about_its_shards_is_refused) {
 }
 
 }  // namespace
-}  // namespace slip::artifact_tests
+}  // namespace slip::testing

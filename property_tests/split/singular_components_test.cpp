@@ -13,7 +13,7 @@
 #include "optimized/base/error.hpp"
 #include "property_tests/split/decomposition_fixture.hpp"
 
-namespace slip::split_tests {
+namespace slip::testing {
 namespace {
 
 using namespace splitting;
@@ -181,4 +181,4 @@ TEST(SingularComponents, DECO_2_any_of_them_are_those_of_the_whole_decomposition
 }
 
 }  // namespace
-}  // namespace slip::split_tests
+}  // namespace slip::testing

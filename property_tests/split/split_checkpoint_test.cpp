@@ -20,7 +20,7 @@
 #include "optimized/split/decomposition.hpp"
 #include "property_tests/artifact/split_model.hpp"
 
-namespace slip::artifact_tests {
+namespace slip::testing {
 namespace {
 
 using namespace artifact;
@@ -31,7 +31,7 @@ namespace fs = std::filesystem;
 
 TEST(Split, MODEL_7_round_trip_of_every_integer) {
     for (const bool tied : {true, false}) {
-        const Model model(tied);
+        const UnwrittenCheckpoint model(tied);
         const SplitModel split(model);
         const CharlieArtifact charlie(split.out());
         const DavidArtifact david(split.david());
@@ -85,7 +85,7 @@ TEST(Split, MODEL_7_round_trip_of_every_integer) {
 TEST(Split, ENC_3_the_largest_row_norm_of_a_group_decides_its_activations) {
     constexpr std::size_t n = 1 << 18;
     for (std::size_t widest = 0; widest < 3; ++widest) {
-        Model model;
+        UnwrittenCheckpoint model;
         GroupShape& group = model.groups[0];
         group.n = n;
         for (std::size_t i = 0; i < 3; ++i) {
@@ -105,7 +105,7 @@ TEST(Split, ENC_3_the_largest_row_norm_of_a_group_decides_its_activations) {
 
 TEST(Split, MODEL_7_parameters_stay_with_charlie_unchanged) {
     for (const bool tied : {true, false}) {
-        const Model model(tied);
+        const UnwrittenCheckpoint model(tied);
         const SplitModel split(model);
         const CharlieArtifact charlie(split.out());
         const SafetensorsFile& kept = charlie.parameters();
@@ -210,7 +210,7 @@ TEST(Split, INTEG_1_every_split_draws_its_own_seed) {
 
 TEST(Split, PARAM_1_an_unknown_set_is_refused_with_the_known_ones) {
     const TemporaryFolder folder;
-    const Model model;
+    const UnwrittenCheckpoint model;
     model.write(folder / "model");
     const Checkpoint checkpoint(folder / "model");
     SplitOptions options{small_plan, folder / "out"};
@@ -233,7 +233,7 @@ TEST(Split, is_deterministic) {
 
 TEST(Split, DECO_2_notes_and_progress) {
     const TemporaryFolder folder;
-    const Model model;
+    const UnwrittenCheckpoint model;
     model.write(folder / "model");
     const Checkpoint checkpoint(folder / "model");
     std::vector<std::string> seen;
@@ -260,7 +260,8 @@ TEST(Split, DECO_2_notes_and_progress) {
 // --- nothing half-written stays
 
 /// Splitting `model` fails for this reason and leaves the folder as it was.
-void expect_nothing_left(const Model& model, const slip::Plan& plan, const std::string& because) {
+void expect_nothing_left(const UnwrittenCheckpoint& model, const slip::Plan& plan,
+                         const std::string& because) {
     const TemporaryFolder folder;
     model.write(folder / "model");
     const Checkpoint checkpoint(folder / "model");
@@ -273,27 +274,27 @@ void expect_nothing_left(const Model& model, const slip::Plan& plan, const std::
 }
 
 TEST(Split, DECO_5_a_matrix_that_is_not_finite_leaves_nothing) {
-    Model model;
+    UnwrittenCheckpoint model;
     model.values.at("model.layers.1.down_proj.weight")[5] = std::numeric_limits<float>::quiet_NaN();
     expect_nothing_left(model, small_plan, "model.layers.1.down_proj.weight");
 }
 
 TEST(Split, a_missing_or_misshapen_matrix_leaves_nothing) {
-    Model missing;
+    UnwrittenCheckpoint missing;
     missing.values.erase("model.layers.1.k_proj.weight");
     expect_nothing_left(missing, small_plan, "no tensor model.layers.1.k_proj.weight");
-    Model transposed;
+    UnwrittenCheckpoint transposed;
     transposed.shapes.at("model.layers.0.k_proj.weight") = {8, 4};
     expect_nothing_left(transposed, small_plan, "must be 4 x 8");
 }
 
 TEST(Split, DECO_6_a_plan_that_does_not_fit_leaves_nothing) {
-    expect_nothing_left(Model(), {{5, "q_proj", 1}}, "[5, \"q_proj\"]");
+    expect_nothing_left(UnwrittenCheckpoint(), {{5, "q_proj", 1}}, "[5, \"q_proj\"]");
 }
 
 /// Rows as long and as large as they may be leave room for activations in every set.
 TEST(Split, ENC_3_PARAM_3_the_longest_row_is_split) {
-    Model model;
+    UnwrittenCheckpoint model;
     const std::size_t n = 1 << 20;
     model.groups = {{n, {{"model.wide", "wide", 0, 1}}}};
     model.values["model.wide.weight"].assign(n, 0.5f);
@@ -303,7 +304,7 @@ TEST(Split, ENC_3_PARAM_3_the_longest_row_is_split) {
 }
 
 TEST(Split, PARAM_3_more_than_2_to_20_rows_are_refused) {
-    Model model;
+    UnwrittenCheckpoint model;
     const std::size_t m = (1 << 20) + 1;
     model.groups = {{1, {{"model.tall", "tall", 0, m}}}};
     model.values["model.tall.weight"].assign(m, 0.5f);
@@ -313,7 +314,7 @@ TEST(Split, PARAM_3_more_than_2_to_20_rows_are_refused) {
 
 TEST(Split, PARAM_3_more_than_2_to_16_groups_are_refused) {
     const TemporaryFolder folder;
-    const Model model;
+    const UnwrittenCheckpoint model;
     model.write(folder / "model");
     const Checkpoint checkpoint(folder / "model");
     const std::vector<GroupShape> groups((1 << 16) + 1, model.groups.front());
@@ -337,7 +338,7 @@ TEST(Split, an_existing_target_is_kept) {
 
 TEST(Split, a_split_that_throws_leaves_nothing) {
     const TemporaryFolder folder;
-    const Model model;
+    const UnwrittenCheckpoint model;
     model.write(folder / "model");
     const Checkpoint checkpoint(folder / "model");
     const auto interrupt = [](const slip::SplitProgress& now) {
@@ -402,7 +403,7 @@ private:
     }
 
     const Strategy strategy_;
-    const Model model_;
+    const UnwrittenCheckpoint model_;
     TemporaryFolder folder_;
 };
 
@@ -472,7 +473,7 @@ TEST(Split, DECO_11_another_seed_strategy_or_plan_does_not_go_on_with_an_unfinis
     const TemporaryFolder folder;
     const auto partial = folder / ".out.slip-partial";
     const auto left = folder / "left";
-    Model().write(folder / "model");
+    UnwrittenCheckpoint().write(folder / "model");
     const Checkpoint checkpoint(folder / "model");
     slip::SplitOptions options;
     options.plan = small_plan;
@@ -530,4 +531,4 @@ TEST(Split, DECO_2_ENC_5_a_real_model_at_low_and_at_full_rank) {
 }
 
 }  // namespace
-}  // namespace slip::artifact_tests
+}  // namespace slip::testing

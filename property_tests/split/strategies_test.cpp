@@ -13,7 +13,7 @@
 #include "optimized/artifact/strategy.hpp"
 #include "property_tests/split/decomposition_fixture.hpp"
 
-namespace slip::split_tests {
+namespace slip::testing {
 namespace {
 
 using namespace artifact;
@@ -174,4 +174,4 @@ TEST(Strategies, DECO_8_names_and_what_David_sees) {
 }
 
 }  // namespace
-}  // namespace slip::split_tests
+}  // namespace slip::testing

@@ -92,7 +92,7 @@ int disagreements() {
         std::vector<std::byte> input(random() % 40);
         for (std::byte& byte : input) byte = static_cast<std::byte>(random() % 256);
         const char* kernel =
-            kernel_tests::disagreement(*available().front(), *available().back(), input);
+            testing::disagreement(*available().front(), *available().back(), input);
         if (kernel == nullptr) continue;
         std::printf("input %d: %s differs\n", i, kernel);
         ++count;

@@ -8,7 +8,7 @@
 #include "optimized/masks/lattice_stock.hpp"
 #include "property_tests/generators/product_fixture.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 
 using PublicSeed = masks::PublicMatrix::Seed;
 
@@ -26,4 +26,4 @@ inline masks::LatticeOptions on_demand() {
     return options;
 }
 
-}  // namespace slip::fixture
+}  // namespace slip::testing

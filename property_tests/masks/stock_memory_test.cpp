@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "property_tests/generators/failing_memory.hpp"
-#include "property_tests/protocol/lattice_fixture.hpp"
+#include "property_tests/masks/lattice_fixture.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 std::vector<Mask> taken_in_time(LatticeStock& stock, std::size_t count) {
@@ -103,4 +103,4 @@ TEST(StockMemory, SESS_13_a_stock_that_cannot_be_opened_leaves_nothing) {
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing

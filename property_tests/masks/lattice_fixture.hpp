@@ -12,9 +12,9 @@
 #include "optimized/secrets/product_check.hpp"
 #include "optimized/split/hint.hpp"
 #include "property_tests/generators/protocol_fixture.hpp"
-#include "property_tests/protocol/stocks_on_demand.hpp"
+#include "property_tests/masks/stocks_on_demand.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 
 using base::parameters::ParameterSet;
 using masks::LatticeGroup;
@@ -77,4 +77,4 @@ inline std::vector<Mask::Spent> spend(std::vector<Mask>&& masks) {
     return spent;
 }
 
-}  // namespace slip::fixture
+}  // namespace slip::testing

@@ -1,6 +1,7 @@
 // Blocks of lattice masks: what a stock hands out is what the reference makes, once, to all
 // sessions of a process; and what a product that fails Charlie's own check does.
-// test: threads
+// test: threads, alone
+// links: slip_split slip_protocol slip_reference
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 #include <sys/wait.h>
@@ -14,11 +15,11 @@
 #include <vector>
 
 #include "property_tests/generators/sanitizers.hpp"
-#include "property_tests/protocol/lattice_fixture.hpp"
+#include "property_tests/masks/lattice_fixture.hpp"
 #include "reference/lattice.hpp"
 #include "reference/planes.hpp"
 
-namespace slip::fixture {
+namespace slip::testing {
 namespace {
 
 using namespace masks;
@@ -234,7 +235,7 @@ TEST(LatticeStock, MASK_9_a_forked_child_gets_no_mask) {
             stock->take(0, 1, masks);
         } catch (const InternalError&) {
             // AddressSanitizer's allocator has the pages: a child sees what was there.
-            const bool own_pages = !generators::under_address_sanitizer();
+            const bool own_pages = !under_address_sanitizer();
             status = remembered(std::move(before[0])) && own_pages ? 2 : 0;
         }
         ::_exit(status);
@@ -370,4 +371,4 @@ TEST(LatticeStock, MASK_10_a_wrong_reply_is_rejected_before_products_are_checked
 }
 
 }  // namespace
-}  // namespace slip::fixture
+}  // namespace slip::testing
