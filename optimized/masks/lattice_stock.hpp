@@ -35,9 +35,9 @@ struct LatticeGroup {
 };
 
 struct LatticeOptions {
-    /// Bytes of masks and cancellations that are kept ready; 0 for six fifths of a block of every
-    /// group. From nine eighths on a group gets two blocks at a time, which cost less. A
-    /// message that needs more gets it for as long as it is under way.
+    /// Bytes of masks and cancellations that are kept ready; 0: room for 1.2 blocks per group. With
+    /// room for 1.125 blocks per group or more, blocks are made in pairs, which costs less per
+    /// mask. A message that needs more gets it for as long as it is under way.
     std::size_t memory = 0;
     /// Threads that make a block which somebody waits for, and the first block of each group.
     std::size_t threads = 1;
