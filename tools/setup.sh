@@ -4,10 +4,11 @@
 build_packages="g++ cmake ninja-build libboost-dev libboost-program-options-dev libeigen3-dev
   libssl-dev nlohmann-json3-dev libsentencepiece-dev libpcre2-dev libutf8proc-dev libedit-dev libntl-dev libgmp-dev
   python3"
-# What the unit tests of a folder need; what the repository's checks and the unit tests without a folder, NEON's
-# among them, need besides; and what proofs and the tests of property_tests/system do.
+# What the unit tests of a folder need.
 unit_packages="libgtest-dev librapidcheck-dev"
+# What the repository's checks and all unit tests need besides: those of NEON run under an emulator.
 quick_packages="clang-format flake8 shellcheck g++-aarch64-linux-gnu qemu-user"
+# What proofs and the tests of property_tests/system need besides.
 test_packages="openssl curl coq libcoq-mathcomp-ssreflect libcoq-mathcomp-algebra ocaml-nox
   python3-z3 python3-setuptools python3-wheel pkgconf valgrind doxygen git haproxy pandoc
   chromium chromium-driver python3-selenium"
@@ -40,11 +41,11 @@ install_missing() {
 }
 
 studies=ON  # whether the programs of studies are built
-# build PRESET TESTS(ON|OFF) [TARGET...]: configures and builds in build/PRESET. What is built from nothing
-# is compiled many files together.
+unity=ON    # whether a folder that is new compiles many files together: sooner from nothing, later after an edit
+# build PRESET TESTS(ON|OFF) [TARGET...]: configures and builds in build/PRESET.
 build() {
   local preset=$1 tests=$2 together=(); shift 2
-  [ -d "build/$preset" ] || together=(-DSLIP_TOGETHER=ON)
+  [ -d "build/$preset" ] || together=("-DSLIP_TOGETHER=$unity")
   say "building build/$preset${1:+ ($*)}"
   cmake --preset "$preset" "${together[@]}" -DSLIP_TESTS="$tests" -DSLIP_STUDIES="$studies" \
     >"build/$preset.configure.log" 2>&1 ||

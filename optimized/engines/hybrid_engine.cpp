@@ -127,9 +127,9 @@ void HybridEngine::exchange(GroupId id, MatrixView<const float> input,
     const auto z = low_rank_inner(id);
     receive_and_scale(id, z, outputs, first_column);
     charlie_multiplications_ += input.rows() * charlie_multiplications_per_column(group, set_);
-    ProductShape davids = group.product();
-    davids.rows += set_.public_rows();
-    david_multiplications_ += input.rows() * davids.multiplications();
+    ProductShape davids_product = group.product();
+    davids_product.rows += set_.public_rows();
+    david_multiplications_ += input.rows() * davids_product.multiplications();
 }
 
 /// z = B q for every column and member, while David works (DECO-7); for every patch of an image

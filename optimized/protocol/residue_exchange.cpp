@@ -26,9 +26,13 @@ std::uint64_t unique_number() {
 ResidueExchange::ResidueExchange(const kernels::OffloadedWeights& weights,
                                  const IntegrityCheck& check, masks::Keystream& keys,
                                  const SharedSecrets& shared)
-    : weights_(weights), check_(check), keys_(keys), shared_(shared), session_(unique_number()) {
+    : weights_(weights),
+      reply_check_(check),
+      keys_(keys),
+      shared_(shared),
+      session_(unique_number()) {
     if (shared.secrets != nullptr) workspace_.emplace(shared.secrets->workspace());
-    require((shared.stock == nullptr) == (shared.check == nullptr),
+    require((shared.stock == nullptr) == (shared.product_check == nullptr),
             "ResidueExchange: lattice masks need the check of products");
     const bool has_weights = !weights.empty();
     require(!has_weights || weights.size() == shapes().size(),
@@ -86,7 +90,7 @@ Sent ResidueExchange::mask(base::GroupId group, const wire::ColumnsHeader& heade
         spent.mask.clear();  // MASK-6
         if (has_lattice_masks(group)) {
             exchange.expected.push_back(
-                shared_.check->expected(group, activations.row(c)));  // MASK-10
+                shared_.product_check->expected(group, activations.row(c)));  // MASK-10
         }
     }
     masks_.clear();
@@ -107,7 +111,7 @@ Replied ResidueExchange::decode_reply(Sent&& sent, std::span<const std::byte> pa
 
 std::optional<Checked> ResidueExchange::check(Replied&& replied) {
     require(!over_, "ResidueExchange: the session is over");
-    auto checked = check_.check(std::move(replied));
+    auto checked = reply_check_.check(std::move(replied));
     if (!checked) wipe_secrets();  // INTEG-6
     return checked;
 }
@@ -158,7 +162,7 @@ void ResidueExchange::unmask_column(base::GroupId group, std::span<const std::ui
 /// memory.
 void ResidueExchange::require_sound_product(base::GroupId group, std::uint64_t expected,
                                             std::span<const std::int64_t> product) {
-    if (shared_.check->holds(expected, product)) return;
+    if (shared_.product_check->holds(expected, product)) return;
     wipe_secrets();
     shared_.stock->require_hint(group);
     throw InternalError(

@@ -44,8 +44,8 @@ public:
     base::WorkClock& clock() { return clock_; }
     const base::WorkClock& clock() const { return clock_; }
 
-    const std::vector<base::ProductShape>& shapes() const { return check_.shapes(); }
-    std::size_t planes() const { return check_.planes(); }
+    const std::vector<base::ProductShape>& shapes() const { return reply_check_.shapes(); }
+    std::size_t planes() const { return reply_check_.planes(); }
     /// Entries of a product: those of a reply but for the ell of y_U (HIDE-4).
     std::size_t outputs(base::GroupId group) const;
 
@@ -78,7 +78,7 @@ private:
                                std::span<const std::int64_t> product);
 
     const kernels::OffloadedWeights& weights_;
-    const IntegrityCheck& check_;
+    const IntegrityCheck& reply_check_;
     masks::Keystream& keys_;
     const SharedSecrets shared_;
     const std::uint64_t session_;  // of those of this process

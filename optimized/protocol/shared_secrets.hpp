@@ -14,8 +14,8 @@ namespace slip::protocol {
 /// Of a loaded model, in which some group has lattice masks; all null where none has.
 struct SharedSecrets {
     masks::LatticeStock* stock = nullptr;
-    const secrets::ProductCheck* check = nullptr;
-    /// The secrets of the hidden split; null in other sets.
+    const secrets::ProductCheck* product_check = nullptr;  // MASK-10
+    /// The secrets of the hidden split (HIDE-1); null in other sets.
     const secrets::WeightSecrets* secrets = nullptr;
 };
 

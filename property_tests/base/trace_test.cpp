@@ -10,7 +10,7 @@
 
 #include "optimized/base/trace_span.hpp"
 
-namespace slip {
+namespace slip::testing {
 namespace {
 
 using Json = nlohmann::json;
@@ -62,4 +62,4 @@ TEST(Trace, without_one_a_span_is_nothing) {
 }
 
 }  // namespace
-}  // namespace slip
+}  // namespace slip::testing

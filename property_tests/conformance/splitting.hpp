@@ -26,8 +26,10 @@ inline std::vector<std::int64_t> low_rank(const Json& A_rows, const Json& B_rows
                                           const std::vector<std::int16_t>& q, const Products& y_D) {
     const Table<std::int32_t> A(A_rows);
     const Table<std::int16_t> B(B_rows);
-    const auto z = low_rank_inner(kernels::active(), B.entries, B.rows, q.data(), q.size());
-    return low_rank_outer(kernels::active(), A.entries, A.rows, z, limbs_of(z), y_D.data());
+    const auto z =
+        testing::low_rank_inner(kernels::active(), B.entries, B.rows, q.data(), q.size());
+    return testing::low_rank_outer(kernels::active(), A.entries, A.rows, z, testing::limbs_of(z),
+                                   y_D.data());
 }
 
 inline Json low_rank(const Json& in) {

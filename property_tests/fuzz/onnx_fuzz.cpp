@@ -9,7 +9,7 @@
 namespace slip::fuzz::onnx_fuzz {
 namespace {
 
-using namespace onnx_encoder;
+using namespace testing::onnx_encoder;
 
 std::string image(const std::vector<std::int64_t>& shape) { return value_info(11, "x", shape); }
 std::string logits() { return value_info(12, "y", {1, 2}); }
@@ -47,8 +47,8 @@ std::string reshaping() {
 const std::size_t allowance = std::size_t{1} << 19;
 
 std::vector<Bytes> seeds() {
-    return {bytes_of(onnx_encoder::model(convolutional())),
-            bytes_of(onnx_encoder::model(reshaping()))};
+    return {bytes_of(testing::onnx_encoder::model(convolutional())),
+            bytes_of(testing::onnx_encoder::model(reshaping()))};
 }
 
 bool check(std::span<const std::byte> input) {

@@ -6,7 +6,7 @@
 #include "optimized/artifact/integer_model.hpp"
 #include "reference/integer.hpp"
 
-namespace slip {
+namespace slip::testing {
 
 /// A, m x k, with the exponents of its rows multiplied in (PARAM-2).
 inline reference::Matrix matrix_of(const artifact::LeftFactor& a) {
@@ -17,4 +17,4 @@ inline reference::Matrix matrix_of(const artifact::LeftFactor& a) {
     return A;
 }
 
-}  // namespace slip
+}  // namespace slip::testing

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-namespace slip::onnx_encoder {
+namespace slip::testing::onnx_encoder {
 
 inline std::string varint(std::uint64_t value) {
     std::string bytes;
@@ -77,4 +77,4 @@ inline std::string node(const std::string& type, const std::vector<std::string>&
 /// A model whose graph is the concatenation of nodes, initializers, inputs and outputs.
 inline std::string model(const std::string& graph) { return number(1, 7) + bytes(7, graph); }
 
-}  // namespace slip::onnx_encoder
+}  // namespace slip::testing::onnx_encoder

@@ -11,7 +11,7 @@
 #include "optimized/base/huge_buffer.hpp"
 #include "optimized/kernels/contracts.hpp"
 
-namespace slip {
+namespace slip::testing {
 
 /// DECO-7: B q for b k x n.
 inline std::vector<std::int64_t> low_rank_inner(const kernels::Backend& backend,
@@ -47,4 +47,4 @@ inline std::vector<std::int64_t> low_rank_outer(const kernels::Backend& backend,
     return y;
 }
 
-}  // namespace slip
+}  // namespace slip::testing

@@ -26,7 +26,7 @@ namespace {
 
 using namespace artifact;
 using namespace base;
-using namespace onnx_encoder;
+using namespace testing::onnx_encoder;
 
 /// Whole numbers from -7 to 7.
 std::vector<float> weights(std::size_t count, Random& random) {

@@ -25,7 +25,7 @@ namespace {
 
 using engines::FloatEngine;
 using graph::Cnn;
-using namespace onnx_encoder;
+using namespace testing::onnx_encoder;
 
 const std::filesystem::path shared = SLIP_SHARED_DIR;
 

@@ -102,6 +102,15 @@ class LanguageModels(Python, SystemTest):
         with self.assertRaises(slip.InvalidHandle):
             other.vocabulary_size
 
+    def test_a_text_with_a_nul_is_refused_where_c_would_cut_it(self):
+        for call in [lambda: self.model.encode_chat([{"role": "user", "content": "one\0two"}], "mistral"),
+                     lambda: self.model.complete(PROMPT, 4, stop=["\0"]),
+                     lambda: slip.LanguageModel.unsplit("model\0"),
+                     lambda: slip.split("model", "out\0")]:
+            with self.assertRaisesRegex(slip.BadInput, "expected a text without NUL"):
+                call()
+        self.assertEqual(len(self.model.encode("\0\0")), 1 + 2)  # a blank before it, as before every text
+
     def test_a_sequence_goes_on(self):
         whole = self.model.generate(self.prompt, 8)
         with slip.Sequence(self.model) as sequence:

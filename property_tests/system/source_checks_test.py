@@ -97,6 +97,13 @@ class Layers(CheckCase):
         self.write("reference/ring.hpp", '#include "optimized/base/a.hpp"\n')
         self.assert_red(layers, "reference/ring.hpp")
 
+    def test_an_include_of_the_house_in_angle_brackets(self):
+        self.write("reference/ring.hpp", "#include <optimized/base/a.hpp>\n")
+        self.assert_red(layers, 'reference/ring.hpp: includes "optimized/base/a.hpp"')
+        self.write("reference/ring.hpp", "#include <slip/slip.hpp>\n")
+        self.write("include/slip/slip.hpp", "#pragma once\n")
+        self.assert_red(layers, 'reference/ring.hpp: includes "include/slip/slip.hpp"')
+
     def test_forbidden_system_header(self):
         self.write("reference/ring.hpp", "#include <thread>\n")
         self.assert_red(layers, "<thread>")

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from .c import StrPath, call, library
-from .errors import BufferTooSmall
+from .errors import BadInput, BufferTooSmall
 from .structs import ON_PROGRESS, ON_TOKEN, REPORT, SplitProgress
 
 if sys.version_info >= (3, 11):  # an older Python runs the package, but cannot resolve its hints
@@ -23,8 +23,13 @@ OnToken = Callable[[int, ctypes.Array[c_float]], object]
 
 
 def c_text(value: StrPath | None) -> bytes | None:
-    """A path or a text for C; None stays NULL."""
-    return None if value is None else os.fspath(value).encode()
+    """A path or a text for C; None stays NULL. Raises BadInput for one with a NUL, where C would end it."""
+    if value is None:
+        return None
+    text = os.fspath(value)
+    if "\0" in text:
+        raise BadInput(f"{text!r}: expected a text without NUL")
+    return text.encode()
 
 
 def c_ids(ids: Sequence[int]) -> ctypes.Array[c_int32]:

@@ -186,7 +186,7 @@ class LanguageModel(Model):
         unknown = [m["role"] for m in messages if m["role"] not in roles]
         if unknown:
             raise BadInput(f"role {unknown[0]!r} of a message: expected one of {', '.join(roles)}")
-        spoken = (ChatMessage * len(messages))(*[ChatMessage(roles[m["role"]], m["content"].encode())
+        spoken = (ChatMessage * len(messages))(*[ChatMessage(roles[m["role"]], c_text(m["content"]))
                                                  for m in messages])
         end = c_int32()
         ids = with_buffer(c_int32, 1024, lambda *room: call(
@@ -240,7 +240,7 @@ class TextStream(Object):
 
     def __init__(self, model: LanguageModel, prompt: abc.Sequence[int],
                  stops: abc.Sequence[str] = ()) -> None:
-        texts = (c_char_p * len(stops))(*[stop.encode() for stop in stops])
+        texts = (c_char_p * len(stops))(*map(c_text, stops))
         super().__init__(opened("open_text_stream", model._handle, c_ids(prompt), len(prompt), texts,
                                 len(stops)))
         self.stopped = False

@@ -98,6 +98,8 @@ def check(root):
             continue
         for match in INCLUDE.finditer(path.read_text()):
             quoted, system = match.groups()
+            if system and ((root / system).is_file() or (root / "include" / system).is_file()):
+                quoted = system  # of the house, whatever its brackets
             if quoted and (path.parent / quoted).is_file():
                 quoted = (path.parent / quoted).relative_to(root).as_posix()
             elif quoted and (root / "include" / quoted).is_file():  # as users include them
