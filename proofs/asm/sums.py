@@ -137,8 +137,10 @@ def as_sum(v, width):
         return v
     if isinstance(v, int):
         return None
-    core = v.arg(0) if v.decl().kind() == z3.Z3_OP_SIGN_EXT else v
-    known = FORMS.get(core.get_id())
+    kind = v.decl().kind()
+    is_part = kind == z3.Z3_OP_SIGN_EXT or (
+        kind == z3.Z3_OP_EXTRACT and v.params()[1] == 0 and v.size() == width)
+    known = FORMS.get((v.arg(0) if is_part else v).get_id())
     return None if known is None else Sum(width, (known,))
 
 

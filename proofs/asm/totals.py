@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import sums
 import terms as t
-from machine import Refused
+from machine import Refused, same
 
 SEVERAL = 8  # times that a pass adds the same product, at most
 MANY = 8  # stretches that may begin another one, which to compare takes longer than to ask if it is over
@@ -482,11 +482,12 @@ def places_of(unknown, state):
     for place in unknown:
         if place[0] == "general":
             if not t.is_int(state.general[place[1]]):
-                found[place] = 64
+                found[place] = 64 if sum_at(state, place, 64) is not None else 32
         elif place[0] in ("vector", "byte"):
             cell = cells_from(state, place, 1)[0]
-            if cell is not None and not t.is_int(cell) and cell[1] == 0 and type(cell[0]) is sums.Sum:
-                found[place] = cell[0].width
+            if cell is not None and not t.is_int(cell) and cell[1] == 0 and (
+                    type(cell[0]) is sums.Sum or t.ident(cell[0]) in sums.FORMS):
+                found[place] = cell[0].size()
     return {place: width for place, width in found.items() if sum_at(state, place, width) is not None}
 
 
@@ -505,14 +506,16 @@ def cells_from(state, place, count):
 def sum_at(state, place, width):
     """The sum at a place; None if none is there."""
     if place[0] == "general":
-        return sum_of(state.general[place[1]], width)
+        v = state.general[place[1]]
+        is_whole = width == 64 or same(t.extract(v, width, 64 - width), 0)
+        return sum_of(t.extract(v, 0, width), width) if is_whole else None
     cells = cells_from(state, place, width // 8)
     return None if None in cells or len(cells) < width // 8 else sum_of(t.from_cells(cells), width)
 
 
 def write(state, place, v, width):
     if place[0] == "general":
-        state.general[place[1]] = v
+        state.general[place[1]] = t.zero_extend(v, width, 64)
         return
     cells = t.to_cells(v, width)
     if place[0] == "byte":
