@@ -8,6 +8,7 @@ is seen from one extent in which each pass has a range of its own. Parts that pa
 are one, if in one extent each begins where the one before ends. In the end they must be all of it."""
 
 import functools
+import itertools
 from typing import NamedTuple
 
 import terms as t
@@ -77,7 +78,8 @@ class Grid:
     def need(self, part):
         """That a part is written before; of one that is not, that the passes before did."""
         state = self.machine.finished
-        if not any(self.is_in(part, one) for one in state.done):
+        is_done = self.is_empty(part, self.machine.path) or any(self.is_in(part, one) for one in state.done)
+        if not is_done:
             state.needed.append(part)
 
     def is_in(self, part, whole, path=None):
@@ -103,37 +105,46 @@ class Grid:
         `is_back`: of each way, whether another pass follows; `moving`: the number of passes and the sizes
         that change from pass to pass, (term, first value, function(way) -> its next value)."""
         own = [way.finished.touched[len(first.finished.touched):] for way in ways]
-        if any(own) and not any(self.is_apart(own, ways, at, moving, number)
-                                for number in range(len(moving)) for at in range(len(self.lengths))):
-            raise Refused("passes that are not proved to write different parts")
+        touched = self.touched_before(own, ways, is_back, moving) if any(own) else []
         backs = [way for way, goes_on in zip(ways, is_back) if goes_on]
+        for way in ways:
+            self.settle(way)
         before = [part for number in range(len(moving)) for part in self.before_pass(
             first, backs, moving, number)]
         for way in ways:
-            self.settle(way)
             missing = [part for part in way.finished.needed[len(first.finished.needed):]
                        if not any(self.is_in(part, one, way.path) for one in before)]
-            if missing:
-                raise Refused("what is added to is not proved to be written before")
-            way.finished.needed = list(first.finished.needed)
+            # What all passes together need, the passes of a loop around this one may have written.
+            way.finished.needed = first.finished.needed + [self.widened(part, moving) for part in missing]
             way.finished.done += before
-            way.finished.touched = first.finished.touched + [
-                self.widened(one, moving) for one in way.finished.touched[len(first.finished.touched):]]
+            at = len(first.finished.touched)
+            way.finished.touched[at:at] = touched
 
-    def is_apart(self, own, ways, at, moving, number):
-        """Whether each pass has a range of its own in an extent: it begins where one of the pass's parts
-        does, and ends before it begins in the next pass."""
+    def touched_before(self, own, ways, is_back, moving):
+        """What the passes before one may have touched, if no two passes touch a part in common: in the extent
+        in which each has a range of its own, from where the first pass's begins to where this one's does."""
+        for (number, (term, begin, _)), at in itertools.product(enumerate(moving), range(len(self.lengths))):
+            low = self.range_of_pass(own, ways, at, moving, number)
+            if low is not None:
+                return [one._replace(part=self.widened(one.part, moving).with_extent(
+                    at, substituted(low, term, begin), low))
+                        for touched, goes_on in zip(own, is_back) for one in touched if goes_on]
+        raise Refused("passes that are not proved to write different parts")
+
+    def range_of_pass(self, own, ways, at, moving, number):
+        """Where a pass's range begins in an extent, if each has one of its own: it begins where one of the
+        pass's parts does, and ends before it begins in the next pass. None if they have not."""
         term, _, following = moving[number]
         lows = [one.part.low[at] for touched in own for one in touched]
         begin = next((low for low in lows if all(map(functools.partial(is_known_least, low), lows))), None)
         if begin is None or not self.is_of(begin, term, moving):
-            return False
+            return None
         for touched, way in zip(own, ways):
             end = substituted(begin, term, following(way))
             if not self.is_least(begin, end, way.path) or not all(
                     self.is_least(one.part.high[at], end, way.path) for one in touched):
-                return False
-        return True
+                return None
+        return begin
 
     def before_pass(self, first, backs, moving, number):
         """The parts that the passes before one have written together, as one number that changes shows."""
@@ -141,20 +152,25 @@ class Grid:
         own = [(way, Done((), way.finished.done[len(first.finished.done):])) for way in backs]
         for _, finished in own:
             self.join(finished)
-        for part in own[0][1].done if own else ():
+        for part in distinct(part for _, finished in own for part in finished.done):
             for at in range(len(self.lengths)):
                 low = part.low[at]
                 if not self.is_of(low, term, moving) or not all(
                         self.is_fixed(end, moving) for end in part.with_extent(at, 0, 0).ends()):
                     continue
-                if all(any(self.continues(one, part, at, substituted(low, term, following(way)), way.path)
-                           for one in finished.done) for way, finished in own):
+                if all(self.is_empty(part, way.path, at) or any(
+                        self.continues(one, part, at, substituted(low, term, following(way)), way.path)
+                        for one in finished.done) for way, finished in own):
                     yield part.with_extent(at, substituted(low, term, begin), low)
 
     def continues(self, one, part, at, following, path):
         """Whether a part, like another one, ends where the next pass begins, or behind it."""
         return one.is_like(part, at) and same(one.low[at], part.low[at]) and self.is_least(
             following, one.high[at], path)
+
+    def is_empty(self, part, path, but=None):
+        """Whether nothing is in a part, as its ends show in all extents but one."""
+        return any(self.is_least(high, low, path) for at, (low, high) in enumerate(zip(*part)) if at != but)
 
     def is_of(self, v, term, moving):
         """Whether a sum adds a number that changes from pass to pass, and nothing else that does."""
@@ -166,13 +182,12 @@ class Grid:
         begun = min(ages[self.sizes.symbols[t.ident(term)].get_id()] for term, *_ in moving)
         return all(ages[number] < begun for number in self.sizes.symbols_in([v]))
 
-    def widened(self, touch, moving):
+    def widened(self, part, moving):
         """The same of any pass: an extent that depends on it is all of it."""
-        part = touch.part
         for at, length in enumerate(self.lengths):
             if not all(self.is_fixed(end, moving) for end in (part.low[at], part.high[at])):
                 part = part.with_extent(at, 0, length)
-        return Touch(part, touch.is_written)
+        return part
 
     # --- ways that meet, and the end -------------------------------------------------------------
 
@@ -208,8 +223,10 @@ class Grid:
         for prepare in (lambda state: self.join(state.finished), self.settle):
             for state in states:
                 prepare(state)
-            done += [part for part in states[0].finished.done if not any(map(part.is_like, done)) and all(
-                any(map(part.is_like, state.finished.done)) for state in states[1:])]
+            done += [part for part in distinct(part for state in states for part in state.finished.done)
+                     if not any(map(part.is_like, done)) and all(
+                         any(map(part.is_like, state.finished.done)) or self.is_empty(part, state.path)
+                         for state in states)]
         return Done(touched, done, [part for state in states for part in state.finished.needed])
 
     def conclude(self, state):
@@ -229,6 +246,14 @@ def substituted(v, term, by):
     atoms, _ = t.linear(v, 64)
     factor = atoms.get(t.ident(term), (None, 0))[1]
     return t.total([(v, 1), (term, -factor), (by, factor)], 64)
+
+
+def distinct(parts):
+    found = []
+    for part in parts:
+        if not any(map(part.is_like, found)):
+            found.append(part)
+    return found
 
 
 def is_known_least(a, b):

@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import z3
 
 import terms as t
-from grids import Done, Grid, Part
+from grids import Done, Grid, Part, Touch
 from instructions.processor import ANYTHING, Vectors
 from machine import Refused
 from shapes import changes_of_registers
@@ -16,7 +16,8 @@ from sizes import Sizes
 def check():
     """What is wrong."""
     t.forget()
-    return passes_apart() + passes_before() + one_way() + quotients() + lost_registers()
+    return (passes_apart() + passes_before() + passes_around() + one_behind_another() + nothing() + one_way()
+            + quotients() + lost_registers())
 
 
 def grid():
@@ -92,12 +93,58 @@ def passes_before():
              if any(map(whole.is_like, after(one, i, own).done)) != is_so]
     needed = part(0, 1, 0, i)
     for own, is_so in ((part(0, 1, i, 1), True), (part(0, 1, t.add(i, 1, 64), 1), False)):
-        def pass_of(own=own):
-            way = state(touched=[], done=[own], needed=[needed])
-            way.copy = lambda: way
-            one.after_passes(state(), [way], [True], [(i, 0, lambda _: t.add(i, 1, 64))])
-        if is_refused(pass_of) == is_so:
+        if needed_after(one, i, own, needed) != ([] if is_so else [part(0, 1, 0, panels)]):
             wrong.append(f"grids: what is added to is {'not ' if is_so else ''}written before, by {own}")
+    return wrong
+
+
+def needed_after(one, passes, own, needed):
+    """What is needed behind a loop of which each pass goes on, writes a part, and needs another one."""
+    way = state(done=[own], needed=[needed])
+    one.after_passes(state(), [way], [True], [(passes, 0, lambda _: t.add(passes, 1, 64))])
+    return way.finished.needed
+
+
+def passes_around():
+    """What the passes of a loop need, those of a loop around it may have written: all that any may need."""
+    one, i, planes, panels = grid()
+    j = one.sizes.counter("inner")
+    inner = needed_after(one, j, part(j, 1, i, 1), part(j, 1, 0, i))
+    cases = (part(0, planes, i, 1), True), (part(0, t.sub(planes, 1, 64), i, 1), False), (
+        part(0, planes, t.add(i, 1, 64), 1), False)
+    return [f"grids: {inner} is {'not ' if is_so else ''}written before, by {own}" for own, is_so in cases
+            if len(inner) != 1 or (needed_after(one, i, own, inner[0]) == []) != is_so]
+
+
+def one_behind_another():
+    """A part that begins where a loop's passes end is none of theirs; one that begins before is."""
+    wrong = []
+    for begin, is_apart in ((4, True), (3, False)):
+        one, i, planes, panels = grid()
+        after(one, i, [part(t.scale(i, 4, 64), 4, 0, 1)])
+        if is_refused(lambda one=one, i=i, begin=begin: one.read(
+                part(t.add(t.scale(i, 4, 64), begin, 64), 1, 0, 1))) == is_apart:
+            wrong.append(f"grids: what begins {begin} behind a pass is {'not ' if is_apart else ''}apart")
+    return wrong
+
+
+def nothing():
+    """A part in which nothing is has been written, in a way or in a pass; no other one has."""
+    wrong = []
+    for most, is_nothing in ((1, True), (2, False)):
+        one, i, planes, panels = grid()
+        rest = t.sub(panels, 1, 64)
+        own, path = part(i, 1, 1, rest), [one.sizes.total(panels) < most + 1]
+        ways = [state(touched=[Touch(own, True)], done=[own]), state(path)]
+        if any(map(own.is_like, one.merged([state(done=[own]), state(path)]).done)) != is_nothing:
+            wrong.append(f"grids: of {most} panels at most, all but one are not taken for what they are")
+        one.machine.path, one.machine.finished = path, Done()
+        one.need(own)
+        if (one.machine.finished.needed == []) != is_nothing:
+            wrong.append(f"grids: needed are all but one of {most} panels at most")
+        one.after_passes(state(), ways, [True, True], [(i, 0, lambda _: t.add(i, 1, 64))])
+        if any(map(part(0, i, 1, rest).is_like, ways[0].finished.done)) != is_nothing:
+            wrong.append(f"grids: passes of which some write nothing, of {most} panels at most")
     return wrong
 
 
@@ -137,9 +184,21 @@ def quotients():
               (z3.Implies(4 * passes + 1 <= rows, 4 * at + 2 * one <= whole), False)]
     wrong = [f"sizes: {claim} is {'not ' if is_so else ''}proved" for claim, is_so in claims
              if sizes.holds(claim, []) != is_so]
+    wrong += named_quotients(sizes, i)
     row, rest = sizes.rows_of(t.total([(sizes.counted_product(i, n), 4), (n, 3), (c, 1)], 64), n)
     return wrong + ([] if t.is_int(t.sub(row, t.add(t.scale(i, 4, 64), 3, 64), 64)) and rest.eq(c) else [
         f"sizes: 4 i rows, 3 more and c are taken for {row} and {rest}"])
+
+
+def named_quotients(sizes, i):
+    """What a contract calls a quotient and a remainder must be that."""
+    column, wrong = sizes.symbol("column", 0, 1 << 24), []
+    for rest, factor, by, is_so in (2, 3, 3, True), (3, 3, 3, False), (2, 4, 3, False), (2, 3, i, False):
+        v = t.add(t.scale(column, factor, 64), rest, 64)
+        if is_refused(lambda v=v, by=by, rest=rest: sizes.name_division(v, by, column, rest)) == is_so:
+            wrong.append(f"sizes: {v} by {by} is {'not ' if is_so else ''}column, and {rest} are left")
+    found = sizes.division(t.add(t.scale(column, 3, 64), 2, 64), 3)
+    return wrong + ([] if found[0].eq(column) and found[1] == 2 else [f"sizes: a quotient's name is {found}"])
 
 
 def lost_registers():

@@ -17,6 +17,7 @@ from sizes import WORK, Contradictions, Sizes, conjuncts
 MASK, BELOW, QUANTISE = ("avx512", "mask"), ("avx512", "below"), ("avx512", "quantise")
 PANEL, COMBINE = ("avx2", "multiply_panel_by_1"), ("avx512", "combine")
 GEMM, BLOCK = ("avx512", "gemm"), ("avx512", "multiply_block<1>")
+SUMS, VECTORS = ("portable", "add_products<2, 4>"), ("portable", "multiply_vectors<4, 1>")
 
 
 class NoBound(loops.Explorer):
@@ -179,7 +180,7 @@ class OnePart(loops.Explorer):
     """That passes which write different parts cannot be told."""
 
     def summary(self, first, loop, backs):
-        self.machine.grid.is_apart = lambda *_: False
+        self.machine.grid.range_of_pass = lambda *_: None
         return super().summary(first, loop, backs)
 
 
@@ -216,6 +217,8 @@ SPOILT = [(NoBound, MASK, "not proved to lie in it"),
           (MoreSteps, QUANTISE, "an invariant that a loop does not keep"),
           (LaterFirst, QUANTISE, "a value that a loop does not begin with"),
           (WrongTotal, PANEL, "an invariant that a loop does not keep"),
+          (WrongTotal, SUMS, "an invariant that a loop does not keep"),
+          (NotFromZero, SUMS, "a value that a loop does not begin with"),
           (OtherStep, PANEL, "an invariant that a loop does not keep"),
           (NotFromZero, PANEL, "a value that a loop does not begin with"),
           (OtherRow, COMBINE, "an invariant that a loop does not keep"),
@@ -223,6 +226,8 @@ SPOILT = [(NoBound, MASK, "not proved to lie in it"),
           (SmallFree, GEMM, "an invariant that a loop does not keep"),
           (OnePart, BLOCK, "not proved to write different parts"),
           (NoneBefore, BLOCK, "not all parts of an output are proved to be written"),
+          (OnePart, VECTORS, "not proved to write different parts"),
+          (NoneBefore, VECTORS, "what is added to is not proved to be written before"),
           (NoneBefore, GEMM, "what is added to is not proved to be written before"),
           (InNoRegister, BELOW, "is in no register"), (InWrongRegister, BELOW, "is in no register")]
 

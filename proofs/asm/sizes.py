@@ -246,6 +246,15 @@ class Sizes:
             self.divisions[key] = quotient, left
         return self.divisions[key]
 
+    def name_division(self, a, b, quotient, rest):
+        """What a contract calls the quotient and the remainder of two numbers, which they must be."""
+        x, whole, left = (self.total(v) for v in (a, quotient, rest))
+        if not t.is_int(b) or not all(self.holds(claim, []) for claim in (
+                x == b * whole + left, left >= 0, left < b, x < 1 << 64)):
+            raise Refused("what a contract calls a quotient is none")
+        if not t.is_int(a):
+            self.divisions[("term", t.keep(a)), b] = quotient, rest
+
     def counted_product(self, a, b):
         """The product of two numbers, modulo 2^64, of which one depends on a counter; None of others."""
         for passes, size in ((a, b), (b, a)):
