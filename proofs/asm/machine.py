@@ -41,6 +41,7 @@ class Machine:
         self.general, self.vectors, self.masks, self.flags = {}, [], {}, None  # set by `call`
         self.own_stack = STACK, STACK  # what the function may write, from the lowest to above it
         self.deepest = STACK  # of the stack's bytes that were used, the lowest
+        self.sealed = None    # (low, high) of the stack that only functions use which are not executed
         self.aligned = set()  # pointers whose alignment to 64 a contract promises
         self.hooks = {}       # symbol -> function(machine) -> what it returns, instead of a function's code
         self.outsides = {}    # address -> hook, of those that the image has
@@ -87,6 +88,8 @@ class Machine:
             return False
         if address < self.general[self.POINTER] - self.RED_ZONE:
             raise Refused("uses the stack below the red zone")
+        if self.sealed and address < self.sealed[1] and self.sealed[0] < address + size:
+            raise Refused("uses what only the functions below it may use")
         self.deepest = min(self.deepest, address)
         return True
 
