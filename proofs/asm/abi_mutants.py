@@ -15,10 +15,10 @@ def assumes(what, *rows):
 
 
 PORTABLE, AVX2, AVX512 = ((backend, "mask", ANY, "mask") for backend in ("portable", "avx2", "avx512"))
-FRAMES = [("portable", "gemm", "m=5 n=37 b=1 planes=1", "multiply_vectors<4ul, 1ul>"),
-          ("avx2", "gemm", "m=3 n=5 b=1 planes=4", "gemm"),
+VECTORS = "portable", "multiply_vectors<4, 1>", ANY, "multiply_vectors<4ul, 1ul>"
+FRAMES = [("avx2", "gemm", "m=3 n=5 b=1 planes=4", "gemm"),
           ("avx512", "multiply_block<4>", ANY, "multiply_block<4ul>")]
-CALLS = [FRAMES[0], (*FRAMES[1][:3], "multiply_block"),
+CALLS = [VECTORS, (*FRAMES[0][:3], "multiply_block"),
          ("avx512", "multiply_block<1>", ANY, "multiply_block<1ul>")]
 FIRST, RETURN = r"test +rcx,rcx|cmp +rdx,0xf\b", r"\tret"
 PANEL = "avx2", "multiply_panel_by_2", ANY, "multiply_panel_by_2"

@@ -6,6 +6,7 @@ import os
 from typing import NamedTuple
 
 import abi_mutants
+import pair_products
 from image import Image
 from instructions import X86
 from machine import Refused
@@ -30,7 +31,19 @@ MUTANTS = [
     ("avx512", "aes256_schedule", "", "aes256_schedule", r"(vaeskeygenassist .*,)0x20", r"\g<1>0x21"),
     ("avx2", "multiply_panel_by_2", ANY, "multiply_panel_by_2", "vpaddd", "vpsubd"),
     ("avx512", "multiply_panel_by_5", ANY, "multiply_panel_by_5", "vpdpbusd", "vpdpwssd"),
-    ("portable", "gemm", "m=3 n=5 b=1 planes=4", "finish", r"(shr +\w+,)0x27", r"\g<1>0x26"),
+    ("portable", "finish", ANY, "finish", r"(shr +\w+,)0x27", r"\g<1>0x26"),
+    # A pair without its inverse; a row's weights are those of the row before; the vectors are
+    # not joined, or written to; planes that belong to nothing; another prime.
+    ("portable", "join_planes", ANY, "join_planes", r"imul +edx,ebp", "nop"),
+    ("portable", "add_products<2, 4>", ANY, "add_products<2ul, 4ul>", r"add +r14,rdi", "mov r14,rdi"),
+    ("portable", "multiply_rows<2, 4>", ANY, "multiply_rows<2ul, 4ul>", r"sete +(\w+)", r"setne \1"),
+    ("portable", "multiply_vectors<4, 1>", ANY, "multiply_vectors<4ul, 1ul>", r"call [^\n]*join_planes[^\n]*",
+     "nop"),
+    ("portable", "multiply_vectors<4, 2>", ANY, "multiply_vectors<4ul, 2ul>", r"mov +r14d,0x4\b",
+     r"\g<0>; mov WORD PTR [rsp+0x60],r12w"),
+    ("portable", "gemm", ANY, "gemm", r"mov +QWORD PTR \[rsp\+0x18\],r9", "mov QWORD PTR [rsp+0x18],r8"),
+    ("portable", "gemm_plane", ANY, "gemm_plane", r"mov +QWORD PTR \[rsp\+0x20\],r9",
+     "mov QWORD PTR [rsp+0x20],0x0"),
     ("avx2", "gemm", "m=3 n=5 b=1 planes=4", "finish_plane", r"(vpsrlq +.*,)0x27", r"\g<1>0x26"),
     ("avx512", "finish", ANY, "finish", r"(vpsrlq +.*,)0x27", r"\g<1>0x26"),
     # Another modulus, another row of sums, no last columns, another place of X.
@@ -76,8 +89,16 @@ MUTANTS = [
 # The same; and the last sizes must accept it, for they do not come to what is changed: a second block
 # of columns of W, a size that is not the proof's one.
 SIZE_MUTANTS = [
-    ("portable", "gemm", "m=3 n=8197 b=1 planes=2", "multiply_vectors<4ul, 1ul>", r"0x2000\b", "0x1000",
-     "m=5 n=37 b=1 planes=1"),
+    # The portable products: columns counted in 8 bits, 7 taken for 8; a third plane, and a second pair in the
+    # place of the first; 3 vectors taken for 4; vectors counted in 16 bits.
+    ("portable", "join_planes", ANY, "join_planes", r"cmp +r9,rcx", "cmp r9b,cl", "width=5"),
+    ("portable", "join_planes", ANY, "join_planes", r"cmp +rsi,0x6\b", "cmp rsi,0x5", "width=3"),
+    ("portable", "finish", ANY, "finish", r"lea +r9,\[rdx\+0x2\]", "lea r9,[rdx+0x3]", "planes=2"),
+    ("portable", "finish", ANY, "finish", r"lea +rcx,\[rax\+rdx\*1\]", "lea rcx,[rax]", "planes=1"),
+    ("portable", "gemm", ANY, "gemm", r"cmp +rbp,0x3\b", "cmp rbp,0x2", "m=3 n=5 b=1 planes=3"),
+    ("portable", "gemm", ANY, "gemm", r"imul +rbp,r8", "imul bp,r8w", "m=5 n=6 b=2 planes=3"),
+    ("portable", "gemm_plane", ANY, "gemm_plane", r"cmp +r8,0x3\b", "cmp r8,0x2", "m=3 n=5 b=2 plane=5"),
+    ("portable", "gemm_plane", ANY, "gemm_plane", r"cmp +rbp,rbx", "cmp bp,bx", "m=3 n=5 b=2 plane=5"),
     # Blocks of 4098 columns, which begin between two steps; no planes where 4 are left of 8.
     ("avx512", "gemm", ANY, "gemm", r"(mov +eax,)0x1000\b", r"\g<1>0x1002", "m=5 n=6 b=2 planes=3"),
     ("avx512", "gemm", ANY, "gemm", r"and +rax,0xf+c", "and rax,0xfffffffffffffff8", "m=5 n=6 b=2 planes=3"),
@@ -171,6 +192,21 @@ SIZE_MUTANTS = [
     ("portable", "pack_right", ANY, "pack_right", r"imul +rsi,rdx", "imul esi,edx", "k=2 n=9"),
     ("portable", "pack_right", ANY, "pack_right", r"add +rsi,rsi", "add esi,esi", "k=2 n=9"),
 ]
+# The same of what the portable products consist of, for so many rows and vectors: 15 columns taken for 16, a
+# rest of 8 left out; every other pass left out, a vector's second pass elsewhere.
+OF_ROWS = {"add_products": ((r"cmp +rax,0xe\b", "cmp rax,0xd", "n=3"),
+                            (r"(and +r\w+|test +\w+),0xf\b", r"\1,0x7", "n=3")),
+           "multiply_rows": ((r"(and +\w+,0xfffffffffffff)e00", r"\1c00", "width=513"),
+                             (r"(add +\w+,0x)400\b", r"\g<1>402", "width=512"))}
+SIZE_MUTANTS += [("portable", f"{function}<{rows}, {vectors}>", ANY, f"{function}<{rows}ul, {vectors}ul>",
+                  *change) for rows, vectors in pair_products.SHAPES for function, changes in OF_ROWS.items()
+                 for change in changes]
+# A row less than there must be for a group; a panel of another width; the second one elsewhere.
+SIZE_MUTANTS += [("portable", f"multiply_vectors<{rows}, {vectors}>", ANY,
+                  f"multiply_vectors<{rows}ul, {vectors}ul>", *change)
+                 for vectors, rows in pair_products.WIDEST.items() for change in (
+                     (rf"cmp +rdx,0x{rows - 1}\b", f"cmp rdx,0x{rows - 2}", f"m={rows} n=5"),
+                     (r"0x2000\b", "0x2001", "n=5"), (r"add +r13,0x2000\b", "add r13,0x1000", "n=5"))]
 # The same of the code that clang makes.
 SIZE_MUTANTS_OF_CLANG = [
     ("portable", "pack", ANY, "pack", r"imul +rax,rdx", "imul eax,edx", "m=3 n=5"),
@@ -195,7 +231,7 @@ SLOW_SIZE_MUTANTS = [
 ]
 # (backend, kernel, sizes) whose proof must fail without the ranges that the contract requires; the last
 # has it tried at these sizes alone, for time.
-RANGES_NEEDED = [("portable", "unmask", ANY), ("avx512", "unmask", ANY),
+RANGES_NEEDED = [("portable", "unmask", ANY), ("avx512", "unmask", ANY), ("portable", "join_planes", ANY),
                  ("portable", "low_rank_inner", ANY), ("avx2", "gemm", "m=17 n=517 b=1 planes=2"),
                  ("avx512", "low_rank_inner", ANY, "k=1 n=645")]
 

@@ -8,6 +8,7 @@ import encoding
 import factors
 import layouts
 import linear
+import pair_products
 import products
 import residues
 
@@ -110,7 +111,7 @@ def add_layouts(add):
 
 # The block of columns of W that a product of several columns takes at a time; a kernel that took
 # another would store its outputs at other times, and be refused.
-BLOCKS = {"portable": 8192, "avx2": 2048}
+BLOCKS = {"avx2": 2048}
 # Rows of W in a packed panel, and columns in its step.
 PANELS = {"avx2": (16, 2), "avx512": (64, 4)}
 # Rows and columns of A: with more than 128 per second pass. In avx512 only of one panel, for time.
@@ -135,21 +136,16 @@ def add_products(add):
         add("avx512", f"multiply_panel_by_{planes}", ANY, linear.panel_of_bytes, planes)
         add("avx512", f"multiply_block<{planes}>", ANY, products.block, planes)
     add("avx512", "finish", ANY, products.finish)
+    pair_products.add_rows(add)
     for kernel in ("gemm", "gemm_plane"):
         add("avx512", kernel, ANY, products.gemm, kernel)
-    sizes = {"portable": ((3, 5, 1, 4), (5, 6, 2, 3), (5, 37, 1, 7), (5, 37, 1, 4),
-                          (5, 37, 1, 1), (1, 517, 1, 2)),
-             "avx2": ((3, 5, 1, 4), (5, 6, 2, 3), (34, 5, 1, 7), (3, 5, 33, 4), (17, 517, 1, 2))}
-    for backend, of in sizes.items():
-        for m, n, b, planes in of:
-            add(backend, "gemm", f"m={m} n={n} b={b} planes={planes}", linear.gemm, m, n, b, planes)
-        for m, n, b, plane in ((3, 5, 1, 2), (3, 5, 2, 5), (1, 517, 1, 1)):
-            add(backend, "gemm_plane", f"m={m} n={n} b={b} plane={plane}", linear.gemm, m, n, b, 1,
-                None, None, plane)
-    for backend, m, b, planes in (("portable", 3, 1, 2), ("avx2", 17, 2, 2)):
-        n, layout = BLOCKS[backend] + 5, PANELS.get(backend)
-        add(backend, "gemm", f"m={m} n={n} b={b} planes={planes}", linear.gemm, m, n, b, planes,
-            BLOCKS[backend], layout)
+    for m, n, b, planes in ((3, 5, 1, 4), (5, 6, 2, 3), (34, 5, 1, 7), (3, 5, 33, 4), (17, 517, 1, 2)):
+        add("avx2", "gemm", f"m={m} n={n} b={b} planes={planes}", linear.gemm, m, n, b, planes)
+    for m, n, b, plane in ((3, 5, 1, 2), (3, 5, 2, 5), (1, 517, 1, 1)):
+        add("avx2", "gemm_plane", f"m={m} n={n} b={b} plane={plane}", linear.gemm, m, n, b, 1, None, None,
+            plane)
+    n = BLOCKS["avx2"] + 5
+    add("avx2", "gemm", f"m=17 n={n} b=2 planes=2", linear.gemm, 17, n, 2, 2, BLOCKS["avx2"], PANELS["avx2"])
 
 
 def add_factors(add):
