@@ -247,7 +247,20 @@ def check(image, prover, table):
             if saying not in str(refused):
                 wrong.append(f"loops of any size: {what} is refused for another reason: {refused}")
             print(f"  refused, loops of any size: {what} {str(refused)[:60]}")
-    return wrong + integers() + too_much_work() + grids_test.check()
+    return wrong + graphs() + integers() + too_much_work() + grids_test.check()
+
+
+def graphs():
+    """Which instructions are a loop: one in another, one that is entered at two places, one of a single
+    instruction, none."""
+    cases = (({0: [1], 1: [2], 2: [1, 3], 3: [0, 4], 4: []}, {0: {0, 1, 2, 3}, 1: {1, 2}}, {3, 2}),
+             ({0: [1], 1: [2, 3], 2: [3], 3: [2, 4], 4: [1, 5], 5: []}, {1: {1, 2, 3, 4}, 2: {2, 3}}, {4, 3}),
+             ({0: [0, 1], 1: []}, {0: {0}}, {0}), ({0: [1, 2], 1: [2], 2: []}, {}, set()))
+    found = [shapes.nested(set(edges), edges, {at: at for at in edges}) for edges, *_ in cases]
+    return [f"shapes: the loops of {edges} are {[(one.head, one.body) for one in own]}"
+            for (edges, loops_, leaving), own in zip(cases, found)
+            if {one.head: one.body for one in own} != loops_ or set().union(
+                *(one.leaving for one in own)) != leaving]
 
 
 def integers():

@@ -32,32 +32,57 @@ def successors(image, at):
 
 def loops_of(image, entry):
     """{head: Loop} of what an entry reaches."""
-    edges, stack, open_, backs = {}, [(entry, False)], set(), []
-    while stack:
-        at, is_done = stack.pop()
-        if is_done:
-            open_.discard(at)
-        elif at not in edges and at in image.instructions:
-            edges[at] = successors(image, at)
-            open_.add(at)
-            backs += [(at, to) for to in edges[at] if to in open_]
-            stack += [(at, True), *((to, False) for to in edges[at])]
-    before = {}
-    for at, targets in edges.items():
-        for to in targets:
-            before.setdefault(to, []).append(at)
-    return {head: loop_of(head, [at for at, to in backs if to == head], edges, before)
-            for _, head in backs}
-
-
-def loop_of(head, tails, edges, before):
-    body, stack = {head}, list(tails)
+    edges, order, stack = {}, {}, [entry]
     while stack:
         at = stack.pop()
-        if at not in body:
-            body.add(at)
-            stack += before.get(at, [])
-    return Loop(head, body, {at for at in body if any(to not in body for to in edges[at])})
+        if at not in edges and at in image.instructions:
+            edges[at], order[at] = successors(image, at), len(order)
+            stack += edges[at]
+    return {loop.head: loop for loop in nested(set(edges), edges, order)}
+
+
+def nested(nodes, edges, order):
+    """The loops that some instructions make up among themselves. Those that reach each other are a loop. Its
+    head is the one that is reached first; where others are reached from outside too, what is done before the
+    head is no pass. Without the head, there are the loops within."""
+    found, stack = [], [nodes]
+    while stack:
+        for body in reaching_each_other(stack.pop(), edges):
+            head = min(body, key=order.get)
+            if len(body) > 1 or head in edges[head]:
+                found.append(Loop(head, body, {at for at in body if any(to not in body for to in edges[at])}))
+                stack.append(body - {head})
+    return found
+
+
+def reaching_each_other(nodes, edges):
+    """Sets of nodes, together all of some: each is as large as it can be."""
+    before, done, left = {}, [], set(nodes)
+    for at in nodes:
+        for to in edges[at]:
+            before.setdefault(to, []).append(at)
+
+    def walk(start, following, within):
+        """The nodes that a node leads to, the last ones first."""
+        seen, order, stack = set(), [], [(start, False)]
+        while stack:
+            at, is_done = stack.pop()
+            if is_done:
+                order.append(at)
+            elif at not in seen:
+                seen.add(at)
+                stack += [(at, True), *((to, False) for to in following(at) if to in within)]
+        return order
+    while left:
+        found = walk(next(iter(left)), lambda at: edges[at], left)
+        left -= set(found)
+        done += found
+    sets, left = [], set(nodes)
+    for start in reversed(done):
+        if start in left:
+            sets.append(set(walk(start, lambda at: before.get(at, ()), left)))
+            left -= sets[-1]
+    return sets
 
 
 # --- what a pass changes -------------------------------------------------------------------------
