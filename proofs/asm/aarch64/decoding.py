@@ -9,6 +9,7 @@ SCALARS = {"b": 1, "h": 2, "s": 4, "d": 8, "q": 16}  # bytes of a lane, and of a
 MODIFIER = re.compile(r"(lsl|lsr|asr|ror|uxt[bhwx]|sxt[bhwx])(?: #(0x[0-9a-f]+|\d+))?$")
 LANES = re.compile(r"v(\d+)\.(\d*)([bhsdq])(?:\[(\d+)\])?$")
 ONE_VECTOR = re.compile(r"^\{([^{},]*)\}$")  # a list of one
+SEVERAL = re.compile(r"^\{([^{}]*,[^{}]*)\}$")
 MEMORY = re.compile(r"\[([^\]]*)\](!?)$")
 ADDRESS = re.compile(r"(?:^|,)\s*([0-9a-f]+)(?: <(.*)>)?$")  # of code, or of what adr and adrp name
 CONDITIONS = {"eq", "ne", "cs", "cc", "mi", "pl", "vs", "vc", "hi", "ls", "ge", "lt", "gt", "le", "al"}
@@ -16,8 +17,8 @@ BRANCHES = "cbz", "cbnz", "tbz", "tbnz"
 
 
 class Operand:
-    """One operand: `kind` is "general", "vector", "immediate", "float", "memory", "condition" or "address". A
-    general register of None is the zero register."""
+    """One operand: `kind` is "general", "vector", "vectors" of a list, "immediate", "float", "memory",
+    "condition" or "address". A general register of None is the zero register."""
 
     def __init__(self, text):
         self.text, self.modifier = text, None
@@ -32,6 +33,8 @@ class Operand:
             self.kind, self.register, self.element = "vector", int(lanes[1]), SCALARS[lanes[3]]
             self.count = int(lanes[2] or 1)
             self.place = None if lanes[4] is None else int(lanes[4])
+        elif SEVERAL.match(text):
+            self.kind, self.vectors = "vectors", operands_of(SEVERAL.match(text)[1])
         elif re.fullmatch(r"[bhsdq]\d+", text):
             self.kind, self.register, self.element = "vector", int(text[1:]), SCALARS[text[0]]
             self.count, self.place = 1, None
@@ -62,7 +65,7 @@ class Operand:
 def operands_of(text):
     """The operands, a shift or an extension with the one that it is of."""
     found = []
-    for part in map(str.strip, re.split(r",(?![^\[]*\])", text)):
+    for part in map(str.strip, re.split(r",(?![^\[]*\])(?![^{]*\})", text)):
         modifier = MODIFIER.match(part)
         if modifier and found:
             found[-1].modify(modifier[1], int(modifier[2] or "0", 0))

@@ -82,6 +82,22 @@ def store_pair(m, i):
         m.store(t.add(at, size, 64), cells_of(m, second, size))
 
 
+@instruction("ld1", "st1", of=None)
+def several(m, i):
+    """Whole registers, one behind the other."""
+    operand, memory = i.operands
+    own = operand.vectors if operand.kind == "vectors" else [operand]
+    if any(one.kind != "vector" or one.place is not None for one in own):
+        raise Refused(f"operand '{operand.text}'")
+    with access(m, memory) as at:
+        for number, one in enumerate(own):
+            where = t.add(at, number * one.size, 64)
+            if i.name == "ld1":
+                m.write_cells(one, m.load(where, one.size))
+            else:
+                m.store(where, m.cells(one))
+
+
 @instruction("ld1r", of=None)
 def load_repeated(m, i):
     operand, memory = i.operands
