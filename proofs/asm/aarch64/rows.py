@@ -3,6 +3,7 @@
 import encoding
 import layouts
 import linear
+import pair_products
 import residues
 from mutants import Mutant, first_per
 from runs import ANY, is_due
@@ -21,8 +22,9 @@ def rows():
     add("portable", "mask", ANY, residues.mask)
     add("portable", "unmask", ANY, residues.unmask)
     add("portable", "below", ANY, residues.below_prime)
-    for kernel in ("combinations_bytes", "right_bytes", "left_bytes"):
+    for kernel in ("packed_bytes", "combinations_bytes", "right_bytes", "left_bytes"):
         add("portable", kernel, ANY, layouts.bytes_of, kernel)
+    add("portable", "pack", ANY, layouts.pack)
     add("portable", "pack_right", ANY, layouts.pack_right)
     add("portable", "low_rank_inner", ANY, linear.inner_of_rows)
     add("portable", "low_rank_outer", ANY, linear.outer_of_rows)
@@ -33,6 +35,7 @@ def rows():
     add("portable", "quantise", ANY, encoding.quantise, [encoding.by_shift])
     add("portable", "sample", "n=4", residues.sample_in_place, 4)
     add("portable", "sample", "n=21", residues.sample, 21)
+    pair_products.add_rows(add)
     add_products(add)
     return [row for row in table if is_due(row[2])]
 
@@ -68,6 +71,15 @@ SECOND_PANEL = "neon", "gemm", "m=9 n=5 b=1 planes=7", "multiply_planes"
 SECOND_BLOCK = "neon", "gemm", f"m=9 n={BLOCK + 5} b=1 planes=2", "multiply_planes"
 COLUMNS = "neon", "gemm_plane", "m=3 n=5 b=6 plane=5", "gemm_plane"
 COMBINE = "neon", "combine", "n=70 b=2 planes=1", "combine"
+PACKED, ROWS_PACKED, JOIN, FINISH, GEMM, GEMM_PLANE = (("portable", kernel, ANY, kernel) for kernel in (
+    "packed_bytes", "pack", "join_planes", "finish", "gemm", "gemm_plane"))
+
+
+def of_shape(function, rows, vectors):
+    """What the portable products consist of, for so many rows and vectors."""
+    return "portable", f"{function}<{rows}, {vectors}>", ANY, f"{function}<{rows}ul, {vectors}ul>"
+
+
 SIZES = [
     (MASK, r"cmp\s+x9, x13", "cmp w9, w13", "n=37 planes=1"),
     (MASK, r"cmp\s+x18, #0xe", "cmp x18, #0xd", "n=37 planes=1"),
@@ -107,6 +119,29 @@ SIZES = [
     (COMBINE, r"and\s+x25, x23, #0xf+c0\b", "mov x25, #0x0", "n=3 b=2 planes=7"),
     (COMBINE, r"sub\s+x2, x23, x25", "and x2, x23, #0x3", "n=3 b=2 planes=7"),
 ]
+# As in mutants.py.
+SIZES += [
+    (PACKED, r"mul\s+x0, x0, x1", "mul w0, w0, w1", "m=3 n=5"),
+    (PACKED, r"mul\s+x0, x0, x1", r"and x0, x0, #0xffff; \g<0>", "m=3 n=5"),
+    (ROWS_PACKED, r"mul\s+x2, x1, x2", "mul w2, w1, w2", "m=3 n=5"),
+    (ROWS_PACKED, r"cbnz\s+x2", "cbnz w2", "m=3 n=5"),
+    (JOIN, r"cmp\s+x3, #0x6\b", "cmp x3, #0x5", "width=3"),
+    (JOIN, r"tst\s+x3, #0xf", "tst x3, #0x7", "width=3"),
+    (FINISH, r"add\s+x6, x1, #0x2\b", "add x6, x1, #0x3", "planes=2"),
+    (FINISH, r"madd\s+x8, x8, x7, x1", "mul x8, x8, x7", "planes=1"),
+    (GEMM, r"cmp\s+x20, #0x3\b", "cmp x20, #0x2", "m=3 n=5 b=1 planes=3"),
+    (GEMM, r"mul\s+x20, x20, x4", r"\g<0>; and x20, x20, #0xffff", "m=5 n=6 b=2 planes=3"),
+    (GEMM_PLANE, r"cmp\s+x20, #0x3\b", "cmp x20, #0x2", "m=3 n=5 b=2 plane=5"),
+    (GEMM_PLANE, r"mov\s+x20, x4", "and x20, x4, #0xffff", "m=3 n=5 b=2 plane=5")]
+SIZES += [(of_shape(function, *shape), *change) for shape in pair_products.SHAPES for function, changes in (
+    ("add_products", ((r"cmp\s+(x\d+), #0xe\b", r"cmp \1, #0xd", "n=3"),
+                      (r"tst\s+x3, #0xf\b", "tst x3, #0x7", "n=3"))),
+    ("multiply_rows", ((r"(and\s+x\d+, x0, #0xfffffffffffff)e00", r"\1c00", "width=513"),
+                       (r"(add\s+x\d+, x\d+, )#0x400\b", r"\1#0x402", "width=512")))) for change in changes]
+SIZES += [(of_shape("multiply_vectors", rows, vectors), *change)
+          for vectors, rows in pair_products.WIDEST.items() for change in (
+              (rf"cmp\s+x0, #{rows - 1:#x}\b", f"cmp x0, #{rows - 2:#x}", f"m={rows} n=5"),
+              (r"(add\s+x23, x23, )#0x2, lsl #12", r"\1#0x1, lsl #12", "n=5"))]
 # (kernel, its instruction, what it becomes, what this assumes that neither the AAPCS64 nor the processor
 # gives; none: what is computed).
 WIPE, CALL = (rf"bl\s+[0-9a-f]+ <slip::{name}[^\n]*" for name in ("base::wipe", "kernels::neon::multiply_p"))
@@ -123,6 +158,11 @@ OTHERS = [
     (QUANTISE, r"fdiv(\s+d7)", r"fmul\1", ""),
     (PACK_LEFT, r"(cinc\s+w4, w4, )cc", r"\1ls", ""),
     (SAMPLE, r"(cinc\s+x0, x0, )cc", r"\1ls", ""),
+    (JOIN, r"mul\s+w0, w0, w13", "nop", ""),
+    (FINISH, r"(lsr\s+x2, x2, )#39", r"\1#38", ""),
+    (of_shape("multiply_rows", 2, 4), r"cset(\s+w24), eq", r"cset\1, ne", ""),
+    (of_shape("multiply_vectors", 4, 1), r"bl\s[^\n]*join_planes[^\n]*", "nop", ""),
+    (of_shape("multiply_vectors", 4, 2), r"mov\s+x20, #0x4\b", r"\g<0>; strh w22, [x24, #32]", ""),
     (CALLS, r"(lsr\s+x0, x0, )#39", r"\1#38", ""),
     (CALLS, r"asr #31", "lsr #31", ""),
     (COLUMNS, r"stp\s+x20, x20, \[x19\]", "stp xzr, xzr, [x19]", ""),
