@@ -188,7 +188,8 @@ def add_products(image, run, backend, rows, vectors):
 # --- rows of Y -----------------------------------------------------------------------------------
 
 class Rows:
-    """R rows of V vectors of Y from a panel of columns, whose vectors stand side by side."""
+    """R rows of V vectors of Y, some of all columns', from a panel of columns. Joined vectors stand side by
+    side. Unless the panel is the first, what stands in Y must be what the one before left."""
 
     def __init__(self, run, rows, vectors):
         machine, self.explorer = run.of_any_size()
@@ -234,7 +235,7 @@ class Rows:
         column = divided(offset, 2)
         if region.base is not self.w_at or other.base is not self.x_at or column is None or not (
                 same(stride, self.n)) or not machine.proved(z3.And([claimed(claim) for claim in (
-                    number <= PASS, self.sizes.total(column) + number <= PANEL)])):
+                    number <= PASS, self.sizes.total(column) + number <= self.sizes.total(self.width))])):
             raise Refused("not some columns of rows of W and of vectors")
         cells = []
         for k, (r, v) in enumerate(itertools.product(range(self.rows), range(self.vectors))):
@@ -280,9 +281,9 @@ def multiply_rows(image, run, backend, rows, vectors):
 # --- all rows ------------------------------------------------------------------------------------
 
 class Vectors:
-    """V vectors of Y from all panels of columns, of which there are some or none. The joined vectors stand on
-    the stack of the function, which itself neither reads nor writes them: each begins with a mark of what
-    `join_planes` left there last."""
+    """V vectors of Y, some of all columns', from all panels of columns, of which there are some or none. The
+    joined vectors stand on the stack of the function, which itself neither reads nor writes them: each begins
+    with a mark of what `join_planes` left there last."""
 
     def __init__(self, run, vectors, has_columns):
         self.run, (self.machine, self.explorer), self.vectors = run, run.of_any_size(), vectors
