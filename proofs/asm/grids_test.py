@@ -9,6 +9,7 @@ import terms as t
 from grids import Done, Grid, Part, Touch
 from instructions.processor import ANYTHING, Vectors
 from machine import Refused
+from regions import RegionMachine
 from shapes import changes_of_registers
 from sizes import Sizes
 
@@ -17,7 +18,7 @@ def check():
     """What is wrong."""
     t.forget()
     return (passes_apart() + passes_before() + passes_around() + one_behind_another() + nothing() + one_way()
-            + quotients() + lost_registers())
+            + quotients() + exact_quotients() + lost_registers())
 
 
 def grid():
@@ -199,6 +200,33 @@ def named_quotients(sizes, i):
             wrong.append(f"sizes: {v} by {by} is {'not ' if is_so else ''}column, and {rest} are left")
     found = sizes.division(t.add(t.scale(column, 3, 64), 2, 64), 3)
     return wrong + ([] if found[0].eq(column) and found[1] == 2 else [f"sizes: a quotient's name is {found}"])
+
+
+def exact_quotients():
+    """A quotient and a remainder by a number are known of a multiple and a number that do not wrap, and a
+    size as a number where it can be no other."""
+    sizes = Sizes()
+    a, b, wide = (sizes.symbol(name, 0, most) for name, most in (
+        ("a", 100), ("b", 100), ("wide", t.mask(64))))
+    i = sizes.counter("i")
+    sizes.assume([sizes.total(i)], sizes.total(i) < sizes.total(b))
+    machine = SimpleNamespace(sizes=sizes, path=[], proved=lambda *claims: all(
+        sizes.holds(claim, machine.path) for claim in claims))
+    cases = [(t.add(t.scale(i, 3, 64), 2, 64), i, 2), (t.add(t.scale(i, 3, 64), 4, 64), t.add(i, 1, 64), 1),
+             (t.add(t.scale(i, 3, 64), b, 64), None, 0), (t.sub(t.scale(i, 3, 64), 1, 64), None, 0),
+             (t.scale(wide, 3, 64), None, 0)]
+    wrong = []
+    for v, quotient, rest in cases:
+        found = RegionMachine.divided_exactly(machine, v, 3)
+        if found != quotient if quotient is None or found is None else (
+                found[1] != rest or not t.is_int(t.sub(found[0], quotient, 64))):
+            wrong.append(f"regions: {v} divided by 3 is taken for {found}")
+    for value, path in ((a, []), (7, [sizes.total(a) == 7]), (a, [sizes.total(a) >= 7])):
+        machine.path = path
+        found = RegionMachine.known_number(machine, a)
+        if found is not value:
+            wrong.append(f"regions: a size of which {path} is known is taken for {found}")
+    return wrong
 
 
 def lost_registers():

@@ -228,7 +228,7 @@ class Blocks:
 
     def check_modulus(self, address, number):
         """It is that of a plane of all columns: the table's begins where the sum's constant says."""
-        own = t.add(self.sizes.division(number, self.planes)[1], self.offset, 64)
+        own = t.add(self.machine.division(number, self.planes)[1], self.offset, 64)
         at = t.sub(address, t.scale(own, 24, 64), 64)
         if not t.is_int(at) or any(self.machine.image.constant(at + 24 * k, 24) != modulus(p)
                                    for k, p in enumerate(PRIMES)):

@@ -24,7 +24,7 @@ from sums import Sum
 
 END = 1 << 63
 MOST_COPIED = 64  # bytes to the stack, of an unknown number
-FEW = 8  # places on the stack between which sizes decide
+FEW = 16  # places on the stack, or numbers of bytes, between which sizes decide
 
 
 def claimed(claim):
@@ -327,8 +327,9 @@ class RegionMachine(Machine):
 
     def fill(self, to, size, byte):
         """Of whole elements of an array; one of them, whichever, is compared."""
+        to = self.placed(to)
         if t.is_int(to):
-            return super().fill(to, size, byte)
+            return super().fill(to, self.known_number(size), byte)
         if self.scouting:
             return None
         number, path = self.sizes.total(size), self.path
@@ -370,24 +371,43 @@ class RegionMachine(Machine):
         return None
 
     def copy_to_stack(self, to, source, size):
-        """Of the first elements of an array, as many as sizes say, to bytes of which all are 0."""
-        most = size if t.is_int(size) else (self.sizes.bounds(size) or (0, END))[1]
-        if most > MOST_COPIED:
-            raise Refused("copies too much to the stack")
+        """Of the first elements of an array, as many as sizes say, to bytes of the stack; unless their number
+        is known, all of these are 0."""
+        size = self.known_number(size)
+        most = self.most_copied(size)
         if self.scouting:
             return super().store(to, self.unknown_cells(most))
         number = self.sizes.total(size)
+        if not self.proved(claimed(number >= 0)):
+            raise Refused("copies too much to the stack")
         region, chunk, offset = self.located(source, number)
         first, before = self.first_element(region, chunk, offset)
         if before or chunk.size != 1 or region.is_output or region is self.watched:
             raise Refused("copies something else than bytes of an input to the stack")
-        if any(cell != 0 for cell in super().load(to, most)):
+        if not t.is_int(size) and any(cell != 0 for cell in super().load(to, most)):
             raise Refused("copies to bytes of the stack that are not 0")
         cells = []
         for k in range(most):
             bit = self.guard_bit(size, k)
             cells.append((self.element(region, chunk, t.add(first, k, 64), bit), 0))
         return super().store(to, cells)
+
+    def known_number(self, size):
+        """A size as the number that it is proved to be, if that is small."""
+        if t.is_int(size):
+            return size
+        return next((number for number in range(FEW + 1) if self.proved(
+            claimed(self.sizes.total(size) == number))), size)
+
+    def most_copied(self, size):
+        """A number that a number of bytes is at most, which is not too great."""
+        known = size if t.is_int(size) else (self.sizes.bounds(size) or (0, END))[1]
+        if known <= MOST_COPIED:
+            return known
+        for most in () if t.is_int(size) else (16, 32, MOST_COPIED):
+            if self.proved(self.sizes.total(size) <= most):
+                return most
+        raise Refused("copies too much to the stack")
 
     def guard_bit(self, count, k):
         """The bit that is 1 if `count` is greater than k."""
@@ -564,7 +584,8 @@ class RegionMachine(Machine):
 
     def decided(self, condition):
         """A condition that becomes data: of sizes it is decided."""
-        if isinstance(condition, bool) or self.scouting and self.totals and self.grid:
+        if isinstance(condition, bool) or self.scouting and self.grid and self.totals and (
+                not self.totals.are_deep):
             return condition
         try:
             self.sizes.condition(condition)
@@ -621,10 +642,20 @@ class RegionMachine(Machine):
         """The same of sizes: a divisor that may be 0 is refused."""
         try:
             a, b = self.whole_number(a), self.whole_number(b)
+            if t.is_int(b) and b and (exact := self.divided_exactly(a, b)):
+                return exact
             is_safe = self.proved(claimed(self.sizes.value(b) >= 1))
             return self.sizes.division(a, b) if is_safe or self.scouting else None
         except Data:
             return (self.unknown("quotient", 64), self.unknown("remainder", 64)) if self.scouting else None
+
+    def divided_exactly(self, v, by):
+        """(quotient, remainder) by a number of a multiple of it and a number, which does not wrap; None of
+        another sum."""
+        rest = t.signed(t.linear(v, 64)[1], 64) % by
+        quotient, number = divided(t.sub(v, rest, 64), by), self.sizes.total(v)
+        is_one = quotient is not None and self.proved(*map(claimed, (number >= rest, number < 1 << 64)))
+        return (quotient, rest) if is_one else None
 
     def noted(self, condition):
         """The same where both ways can be followed at once."""
