@@ -16,9 +16,9 @@ def assumes(what, *rows):
 
 PORTABLE, AVX2, AVX512 = ((backend, "mask", ANY, "mask") for backend in ("portable", "avx2", "avx512"))
 VECTORS = "portable", "multiply_vectors<4, 1>", ANY, "multiply_vectors<4ul, 1ul>"
-FRAMES = [("avx2", "gemm", "m=3 n=5 b=1 planes=4", "gemm"),
+FRAMES = [("avx2", "widen_plane", ANY, "widen_plane"),
           ("avx512", "multiply_block<4>", ANY, "multiply_block<4ul>")]
-CALLS = [VECTORS, (*FRAMES[0][:3], "multiply_block"),
+CALLS = [VECTORS, FRAMES[0],
          ("avx512", "multiply_block<1>", ANY, "multiply_block<1ul>")]
 FIRST, RETURN = r"test +rcx,rcx|cmp +rdx,0xf\b", r"\tret"
 PANEL = "avx2", "multiply_panel_by_2", ANY, "multiply_panel_by_2"

@@ -115,8 +115,8 @@ def panel_of_pairs(image, run, backend, vectors):
                          2 * machine.sizes.total(steps) <= machine.sizes.total(stride))
     part = Part("value", lambda v: z3.SignExt(48, v), (-(1 << 15), (1 << 15) - 1))
     w_at = machine.input("w", t.scale(steps, 32, 64), 1, [run.family("w", 8, *WEIGHT)])
-    x_at = machine.input("x", t.scale(stride, 2 * vectors, 64), 2, [run.family("x", 16, parts=[part])],
-                         alignment=2)
+    length = t.add(t.scale(stride, vectors - 1, 64), t.scale(steps, 2, 64), 64)
+    x_at = machine.input("x", t.scale(length, 2, 64), 2, [run.family("x", 16, parts=[part])], alignment=2)
     out = run.room(4 * vectors * 16, 4)
 
     def conclude():

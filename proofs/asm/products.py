@@ -263,16 +263,21 @@ def block(image, run, backend, at_once):
 def gemm(image, run, backend, kernel):
     """Of any number of planes and columns; gemm_plane, of any columns of one plane, whose number is open."""
     if "n" in run.fixed:
-        m, n, b = (run.fixed[name] for name in "mnb")
-        planes, plane = run.fixed.get("planes", 1), run.fixed.get("plane")
-        blocks = (BLOCK, (ROWS, STEP)) if n > BLOCK else (None, None)
-        return linear.gemm(image, run, backend, m, n, b, planes, *blocks, plane)
+        return at_sizes(image, run, backend, BLOCK, (ROWS, STEP))
     for has_columns in (True, False):
         one = Product(run, kernel, has_columns)
         one.machine.hooks |= {f"{SPACE}{backend}::multiply_block<{at_once}ul>": one.multiply_block(at_once)
                               for at_once in (1, 4, 5)}
         one.explorer.call(f"{SPACE}{backend}::{kernel}", one.arguments)
     return None
+
+
+def at_sizes(image, run, backend, block, layout):
+    """Of sizes that are not left open. Of more columns than a block has W stands as `pack` leaves it."""
+    m, n, b = (run.fixed[name] for name in "mnb")
+    planes, plane = run.fixed.get("planes", 1), run.fixed.get("plane")
+    blocks = (block, layout) if n > block else (None, None)
+    return linear.gemm(image, run, backend, m, n, b, planes, *blocks, plane)
 
 
 class Product:

@@ -4,11 +4,12 @@ import math
 import os
 import re
 
+import avx2_products
 import encoding
 import factors
 import layouts
 import linear
-import pair_products
+import portable_products
 import products
 import residues
 
@@ -109,9 +110,6 @@ def add_layouts(add):
     add("portable", "pack_right", ANY, layouts.pack_right)
 
 
-# The block of columns of W that a product of several columns takes at a time; a kernel that took
-# another would store its outputs at other times, and be refused.
-BLOCKS = {"avx2": 2048}
 # Rows of W in a packed panel, and columns in its step.
 PANELS = {"avx2": (16, 2), "avx512": (64, 4)}
 # Rows and columns of A: with more than 128 per second pass. In avx512 only of one panel, for time.
@@ -119,10 +117,8 @@ SECOND_PASS = {"avx2": (18, 131), "avx512": (2, 129)}
 
 
 def add_products(add):
-    """gemm: one panel; several of them, the last in part; the second block of columns of W in both
-    panels; so many planes of X that they take a second pass; planes with and without a pair. gemm_plane:
-    one plane of several columns, and rows so long that they take a second pass.
-    pack_combinations: combinations of a block and a part of one."""
+    """pack: one panel; several of them, the last in part. pack_combinations: combinations of a block and a part
+    of one."""
     for backend, (rows, columns) in PANELS.items():
         for m, n in ((3, 5), (rows + 1, 4), (rows + 1, 32 * columns + 3)):
             add(backend, "pack", f"m={m} n={n}", linear.pack_layout, rows, columns, m, n)
@@ -132,20 +128,17 @@ def add_products(add):
         add("portable", "pack_combinations", f"n={n} planes={planes}", linear.combinations_layout, n, planes)
     for vectors in (1, 2, 3, 4):
         add("avx2", f"multiply_panel_by_{vectors}", ANY, linear.panel_of_pairs, vectors)
+        add("avx2", f"multiply_pass<{vectors}>", ANY, avx2_products.multiply_pass, vectors)
+    for function in ("widen_plane", "join_pair", "join_planes", "finish_plane", "multiply_block"):
+        add("avx2", function, ANY, getattr(avx2_products, function))
     for planes in (1, 4, 5):
         add("avx512", f"multiply_panel_by_{planes}", ANY, linear.panel_of_bytes, planes)
         add("avx512", f"multiply_block<{planes}>", ANY, products.block, planes)
     add("avx512", "finish", ANY, products.finish)
-    pair_products.add_rows(add)
+    portable_products.add_rows(add)
     for kernel in ("gemm", "gemm_plane"):
+        add("avx2", kernel, ANY, avx2_products.gemm, kernel)
         add("avx512", kernel, ANY, products.gemm, kernel)
-    for m, n, b, planes in ((3, 5, 1, 4), (5, 6, 2, 3), (34, 5, 1, 7), (3, 5, 33, 4), (17, 517, 1, 2)):
-        add("avx2", "gemm", f"m={m} n={n} b={b} planes={planes}", linear.gemm, m, n, b, planes)
-    for m, n, b, plane in ((3, 5, 1, 2), (3, 5, 2, 5), (1, 517, 1, 1)):
-        add("avx2", "gemm_plane", f"m={m} n={n} b={b} plane={plane}", linear.gemm, m, n, b, 1, None, None,
-            plane)
-    n = BLOCKS["avx2"] + 5
-    add("avx2", "gemm", f"m=17 n={n} b=2 planes=2", linear.gemm, 17, n, 2, 2, BLOCKS["avx2"], PANELS["avx2"])
 
 
 def add_factors(add):

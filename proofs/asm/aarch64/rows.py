@@ -3,7 +3,7 @@
 import encoding
 import layouts
 import linear
-import pair_products
+import portable_products
 import residues
 from mutants import Mutant, first_per
 from runs import ANY, is_due
@@ -35,7 +35,7 @@ def rows():
     add("portable", "quantise", ANY, encoding.quantise, [encoding.by_shift])
     add("portable", "sample", "n=4", residues.sample_in_place, 4)
     add("portable", "sample", "n=21", residues.sample, 21)
-    pair_products.add_rows(add)
+    portable_products.add_rows(add)
     add_products(add)
     return [row for row in table if is_due(row[2])]
 
@@ -133,13 +133,13 @@ SIZES += [
     (GEMM, r"mul\s+x20, x20, x4", r"\g<0>; and x20, x20, #0xffff", "m=5 n=6 b=2 planes=3"),
     (GEMM_PLANE, r"cmp\s+x20, #0x3\b", "cmp x20, #0x2", "m=3 n=5 b=2 plane=5"),
     (GEMM_PLANE, r"mov\s+x20, x4", "and x20, x4, #0xffff", "m=3 n=5 b=2 plane=5")]
-SIZES += [(of_shape(function, *shape), *change) for shape in pair_products.SHAPES for function, changes in (
+SIZES += [(of_shape(function, *shape), *change) for shape in portable_products.SHAPES for function, changes in (
     ("add_products", ((r"cmp\s+(x\d+), #0xe\b", r"cmp \1, #0xd", "n=3"),
                       (r"tst\s+x3, #0xf\b", "tst x3, #0x7", "n=3"))),
     ("multiply_rows", ((r"(and\s+x\d+, x0, #0xfffffffffffff)e00", r"\1c00", "width=513"),
                        (r"(add\s+x\d+, x\d+, )#0x400\b", r"\1#0x402", "width=512")))) for change in changes]
 SIZES += [(of_shape("multiply_vectors", rows, vectors), *change)
-          for vectors, rows in pair_products.WIDEST.items() for change in (
+          for vectors, rows in portable_products.WIDEST.items() for change in (
               (rf"cmp\s+x0, #{rows - 1:#x}\b", f"cmp x0, #{rows - 2:#x}", f"m={rows} n=5"),
               (r"(add\s+x23, x23, )#0x2, lsl #12", r"\1#0x1, lsl #12", "n=5"))]
 # (kernel, its instruction, what it becomes, what this assumes that neither the AAPCS64 nor the processor

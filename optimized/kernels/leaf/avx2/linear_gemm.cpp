@@ -19,10 +19,11 @@ constexpr std::size_t block_width = 2048;
 constexpr std::size_t wide = capacity / 4;
 
 /// The part of a product that is done at a time: columns j to j + width - 1 of W. The primes of a
-/// column's planes begin with that of number `offset`.
+/// column's planes begin with that of number `offset`. From one vector on the stack to the next
+/// there are `stride` elements, whole registers.
 struct Block {
     const std::int8_t* packed;
-    std::size_t m, n, planes, offset, j, width;
+    std::size_t m, n, planes, offset, j, width, stride;
     const std::uint8_t* x;
     std::uint8_t* y;
 
@@ -34,8 +35,6 @@ struct Block {
     std::size_t at(std::size_t vector) const {
         return vector / pairs() * planes + first_plane(vector);
     }
-    /// Elements from one vector on the stack to the next: whole registers.
-    std::size_t stride() const { return (width + 15) / 16 * 16; }
 };
 
 /// 16 elements; what is behind the last of them is zero.
@@ -70,17 +69,28 @@ struct Block {
     return _mm256_sub_epi16(joined, _mm256_andnot_si256(below, in_16_lanes(pair.product)));
 }
 
+/// The numbers of a vector whose plane has no second one: `width` residues; what is behind the last
+/// of them in a register is zero.
+[[gnu::noinline]] void widen_plane(const std::uint8_t* x, std::size_t width, std::int16_t* joined) {
+    for (std::size_t j = 0; j < width; j += 16) store(joined + j, load_16(x + j, width - j));
+}
+
+/// The same of a vector that has both planes of pair q.
+[[gnu::noinline]] void join_pair(const std::uint8_t* first, const std::uint8_t* second,
+                                 std::size_t width, std::size_t q, std::int16_t* joined) {
+    for (std::size_t j = 0; j < width; j += 16) {
+        store(joined + j,
+              join_16(load_16(first + j, width - j), load_16(second + j, width - j), q));
+    }
+}
+
 /// The block's part of a vector.
-void join_planes(const Block& block, std::size_t vector, std::int16_t* joined) {
+[[gnu::noinline]] void join_planes(const Block& block, std::size_t vector, std::int16_t* joined) {
     const std::uint8_t* const first = block.x + block.at(vector) * block.n + block.j;
-    const std::uint8_t* const second = first + block.n;
-    for (std::size_t j = 0; j < block.width; j += 16) {
-        __m256i elements = load_16(first + j, block.width - j);
-        if (!block.is_single(vector)) {
-            elements =
-                join_16(elements, load_16(second + j, block.width - j), vector % block.pairs());
-        }
-        store(joined + j, elements);
+    if (block.is_single(vector)) {
+        widen_plane(first, block.width, joined);
+    } else {
+        join_pair(first, first + block.n, block.width, vector % block.pairs(), joined);
     }
 }
 
@@ -92,18 +102,17 @@ constexpr auto multiply_panel_by = vectors == 1   ? multiply_panel_by_1
                                                   : multiply_panel_by_4;
 
 /// sums[v][r] over `steps` steps, any number of them.
-template <std::size_t Vectors>
-void multiply_panel(const std::int8_t* w, const std::int16_t* vectors, std::size_t stride,
-                    std::size_t steps, std::int64_t (&sums)[Vectors][panel_rows]) {
+template <std::size_t vectors>
+[[gnu::always_inline]] inline void multiply_panel(const std::int8_t* w, const std::int16_t* x,
+                                                  std::size_t stride, std::size_t steps,
+                                                  std::int64_t* sums) {
     constexpr std::size_t most = pair_pass / step_columns;
-    std::int32_t partial[Vectors][panel_rows];
-    __builtin_memset(sums, 0, sizeof sums);
-    for (; steps > 0; w += most * step_bytes, vectors += most * step_columns) {
+    std::int32_t partial[vectors * panel_rows];
+    __builtin_memset(sums, 0, vectors * panel_rows * sizeof *sums);
+    for (; steps > 0; w += most * step_bytes, x += most * step_columns) {
         const std::size_t count = least(most, steps);
-        multiply_panel_by<Vectors>(w, vectors, stride, count, partial[0]);
-        for (std::size_t v = 0; v < Vectors; ++v) {
-            for (std::size_t r = 0; r < panel_rows; ++r) sums[v][r] += partial[v][r];
-        }
+        multiply_panel_by<vectors>(w, x, stride, count, partial);
+        for (std::size_t i = 0; i < vectors * panel_rows; ++i) sums[i] += partial[i];
         steps -= count;
     }
     base::wipe(partial, sizeof partial);  // MASK-6
@@ -120,21 +129,31 @@ void multiply_panel(const std::int8_t* w, const std::int16_t* vectors, std::size
     return _mm256_sub_epi64(folded, _mm256_mul_epu32(quotient, _mm256_set1_epi64x(m.prime)));
 }
 
+/// Copies `rows` < 2 * bit bytes, those of each bit of the number at once.
+template <std::size_t bit>
+[[gnu::always_inline]] inline void copy_bits(const std::uint8_t* from, std::size_t rows,
+                                             std::uint8_t* to) {
+    const std::size_t size = rows & bit;
+    if (size != 0) __builtin_memcpy(to, from, bit);
+    if constexpr (bit > 1) copy_bits<bit / 2>(from + size, rows, to + size);
+}
+
 /// Copies `rows` <= panel_rows bytes.
 [[gnu::always_inline]] inline void copy_rows(const std::uint8_t* from, std::size_t rows,
                                              std::uint8_t* to) {
     if (rows == panel_rows) {
         __builtin_memcpy(to, from, panel_rows);
     } else {
-        for (std::size_t r = 0; r < rows; ++r) to[r] = from[r];
+        copy_bits<panel_rows / 2>(from, rows, to);
     }
 }
 
-/// `rows` elements of a plane of Y from a panel's sums, added to what earlier blocks left.
-void finish_plane(const std::int64_t* sums, std::size_t rows, bool first_block, const Modulus& m,
-                  std::uint8_t* y) {
+/// `rows` elements of a plane of Y from a panel's sums, added to what the blocks before column j
+/// left.
+[[gnu::noinline]] void finish_plane(const std::int64_t* sums, std::size_t rows, std::size_t j,
+                                    const Modulus& m, std::uint8_t* y) {
     std::uint8_t bytes[panel_rows] = {};
-    if (!first_block) copy_rows(y, rows, bytes);
+    if (j > 0) copy_rows(y, rows, bytes);
     for (std::size_t r = 0; r < panel_rows; r += 4) {
         std::int32_t four;
         __builtin_memcpy(&four, bytes + r, sizeof four);
@@ -151,35 +170,36 @@ void finish_plane(const std::int64_t* sums, std::size_t rows, bool first_block, 
 }
 
 /// Y for one panel of one block and some vectors.
-template <std::size_t Vectors>
-void multiply_pass(const Block& block, std::size_t panel, std::size_t vector,
-                   const std::int16_t* joined) {
+template <std::size_t vectors>
+[[gnu::noinline]] void multiply_pass(const Block& block, std::size_t panel, std::size_t vector,
+                                     const std::int16_t* joined) {
     const std::size_t row = panel * panel_rows;
     const std::size_t first_step = panel * steps_of(block.n) + block.j / step_columns;
-    std::int64_t sums[Vectors][panel_rows];
-    multiply_panel(block.packed + first_step * step_bytes, joined, block.stride(),
-                   steps_of(block.width), sums);
-    for (std::size_t v = 0; v < Vectors; ++v) {
+    std::int64_t sums[vectors * panel_rows];
+    multiply_panel<vectors>(block.packed + first_step * step_bytes, joined, block.stride,
+                            steps_of(block.width), sums);
+    for (std::size_t v = 0; v < vectors; ++v) {
         const std::size_t plane = block.offset + block.first_plane(vector + v);
+        const bool is_single = block.is_single(vector + v);
         std::uint8_t* const y = block.y + block.at(vector + v) * block.m + row;
         const std::size_t rows = least(panel_rows, block.m - row);
-        finish_plane(sums[v], rows, block.j == 0, moduli[plane], y);
-        if (!block.is_single(vector + v)) {
-            finish_plane(sums[v], rows, block.j == 0, moduli[plane + 1], y + block.m);
+        finish_plane(sums + v * panel_rows, rows, block.j, moduli[plane], y);
+        if (!is_single) {
+            finish_plane(sums + v * panel_rows, rows, block.j, moduli[plane + 1], y + block.m);
         }
     }
     base::wipe(sums, sizeof sums);
 }
 
 /// Y += the block's part of W X for `count` vectors from `first` on; sets Y if j = 0.
-void multiply_block(const Block& block, std::size_t first, std::size_t count,
-                    std::int16_t* joined) {
+[[gnu::noinline]] void multiply_block(const Block& block, std::size_t first, std::size_t count,
+                                      std::int16_t* joined) {
     for (std::size_t v = 0; v < count; ++v) {
-        join_planes(block, first + v, joined + v * block.stride());
+        join_planes(block, first + v, joined + v * block.stride);
     }
     for (std::size_t panel = 0; panel < panels_of(block.m); ++panel) {
         for (std::size_t v = 0; v < count; v += 4) {
-            const std::int16_t* const own = joined + v * block.stride();
+            const std::int16_t* const own = joined + v * block.stride;
             if (count - v == 1) {
                 multiply_pass<1>(block, panel, first + v, own);
             } else if (count - v == 2) {
@@ -192,7 +212,7 @@ void multiply_block(const Block& block, std::size_t first, std::size_t count,
         }
     }
     // The columns may be masks (MASK-3), which leave no trace (MASK-6).
-    base::wipe(joined, count * block.stride() * sizeof *joined);
+    base::wipe(joined, count * block.stride * sizeof *joined);
 }
 
 /// b columns. A single one is as wide as the stack allows; several share narrower panels.
@@ -206,8 +226,9 @@ void multiply_block(const Block& block, std::size_t first, std::size_t count,
     const std::size_t at_once = capacity / width;
     for (std::size_t v = 0; v < vectors; v += at_once) {
         for (std::size_t j = 0; j == 0 || j < n; j += width) {
-            multiply_block({raw(packed), m, n, planes, offset, j, least(width, n - j), x, y}, v,
-                           least(at_once, vectors - v), joined);
+            const std::size_t own = least(width, n - j);
+            multiply_block({raw(packed), m, n, planes, offset, j, own, (own + 15) / 16 * 16, x, y},
+                           v, least(at_once, vectors - v), joined);
         }
     }
 }
