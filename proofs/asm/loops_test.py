@@ -18,6 +18,7 @@ MASK, BELOW, QUANTISE = ("avx512", "mask"), ("avx512", "below"), ("avx512", "qua
 PANEL, COMBINE = ("avx2", "multiply_panel_by_1"), ("avx512", "combine")
 GEMM, BLOCK = ("avx512", "gemm"), ("avx512", "multiply_block<1>")
 SUMS, VECTORS = ("portable", "add_products<2, 4>"), ("portable", "multiply_vectors<4, 1>")
+JOINED, PASS = ("avx2", "multiply_block"), ("avx2", "multiply_pass<1>")
 
 
 class NoBound(loops.Explorer):
@@ -229,6 +230,9 @@ SPOILT = [(NoBound, MASK, "not proved to lie in it"),
           (OnePart, VECTORS, "not proved to write different parts"),
           (NoneBefore, VECTORS, "what is added to is not proved to be written before"),
           (NoneBefore, GEMM, "what is added to is not proved to be written before"),
+          (OnePart, JOINED, "not proved to write different parts"),
+          (NoneBefore, JOINED, "what is added to is not proved to be written before"),
+          (NotFromZero, PASS, "a value that a loop does not begin with"),
           (InNoRegister, BELOW, "is in no register"), (InWrongRegister, BELOW, "is in no register")]
 
 
