@@ -239,8 +239,8 @@ OF_ROWS = {"add_products": ((r"cmp +rax,0xe\b", "cmp rax,0xd", "n=3"),
            "multiply_rows": ((r"(and +\w+,0xfffffffffffff)e00", r"\1c00", "width=513"),
                              (r"(add +\w+,0x)400\b", r"\g<1>402", "width=512"))}
 SIZE_MUTANTS += [("portable", f"{function}<{rows}, {vectors}>", ANY, f"{function}<{rows}ul, {vectors}ul>",
-                  *change) for rows, vectors in portable_products.SHAPES for function, changes in OF_ROWS.items()
-                 for change in changes]
+                  *change) for rows, vectors in portable_products.SHAPES
+                 for function, changes in OF_ROWS.items() for change in changes]
 # A row less than there must be for a group; a panel of another width; the second one elsewhere.
 SIZE_MUTANTS += [("portable", f"multiply_vectors<{rows}, {vectors}>", ANY,
                   f"multiply_vectors<{rows}ul, {vectors}ul>", *change)
@@ -283,7 +283,8 @@ SLOW_SIZE_MUTANTS = [
 # (backend, kernel, sizes) whose proof must fail without the ranges that the contract requires; the last
 # has it tried at these sizes alone, for time.
 RANGES_NEEDED = [("portable", "unmask", ANY), ("avx512", "unmask", ANY),
-                 ("portable", "add_products<1, 1>", ANY), ("portable", "low_rank_inner", ANY), ("avx2", "join_pair", ANY),
+                 ("portable", "add_products<1, 1>", ANY), ("portable", "low_rank_inner", ANY),
+                 ("avx2", "join_pair", ANY),
                  ("avx512", "low_rank_inner", ANY, "k=1 n=645")]
 
 

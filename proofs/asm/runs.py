@@ -117,8 +117,8 @@ SECOND_PASS = {"avx2": (18, 131), "avx512": (2, 129)}
 
 
 def add_products(add):
-    """pack: one panel; several of them, the last in part. pack_combinations: combinations of a block and a part
-    of one."""
+    """pack: one panel; several of them, the last in part. pack_combinations: combinations of a block, and of
+    a part of one."""
     for backend, (rows, columns) in PANELS.items():
         for m, n in ((3, 5), (rows + 1, 4), (rows + 1, 32 * columns + 3)):
             add(backend, "pack", f"m={m} n={n}", linear.pack_layout, rows, columns, m, n)

@@ -133,7 +133,8 @@ SIZES += [
     (GEMM, r"mul\s+x20, x20, x4", r"\g<0>; and x20, x20, #0xffff", "m=5 n=6 b=2 planes=3"),
     (GEMM_PLANE, r"cmp\s+x20, #0x3\b", "cmp x20, #0x2", "m=3 n=5 b=2 plane=5"),
     (GEMM_PLANE, r"mov\s+x20, x4", "and x20, x4, #0xffff", "m=3 n=5 b=2 plane=5")]
-SIZES += [(of_shape(function, *shape), *change) for shape in portable_products.SHAPES for function, changes in (
+SIZES += [(of_shape(function, *shape), *change)
+          for shape in portable_products.SHAPES for function, changes in (
     ("add_products", ((r"cmp\s+(x\d+), #0xe\b", r"cmp \1, #0xd", "n=3"),
                       (r"tst\s+x3, #0xf\b", "tst x3, #0x7", "n=3"))),
     ("multiply_rows", ((r"(and\s+x\d+, x0, #0xfffffffffffff)e00", r"\1c00", "width=513"),
