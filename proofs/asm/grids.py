@@ -11,6 +11,8 @@ import functools
 import itertools
 from typing import NamedTuple
 
+import z3
+
 import terms as t
 from machine import Refused, same
 
@@ -62,6 +64,10 @@ class Grid:
 
     # --- what a function does --------------------------------------------------------------------
 
+    def part(self, low, high):
+        """The part that bytes of the region are, from one offset to another; of one extent, these."""
+        return Part((low,), (high,))
+
     def read(self, part):
         """Of what stood there at first."""
         state = self.machine.finished
@@ -112,6 +118,7 @@ class Grid:
         before = [part for number in range(len(moving)) for part in self.before_pass(
             first, backs, moving, number)]
         for way in ways:
+            self.settle(way.finished, way.path)
             missing = [part for part in way.finished.needed[len(first.finished.needed):]
                        if not any(self.is_in(part, one, way.path) for one in before)]
             # What all passes together need, the passes of a loop around this one may have written.
@@ -150,8 +157,8 @@ class Grid:
         """The parts that the passes before one have written together, as one number that changes shows."""
         term, begin, following = moving[number]
         own = [(way, Done((), way.finished.done[len(first.finished.done):])) for way in backs]
-        for _, finished in own:
-            self.join(finished)
+        for way, finished in own:
+            self.settle(finished, way.path)
         for part in distinct(part for _, finished in own for part in finished.done):
             for at in range(len(self.lengths)):
                 low = part.low[at]
@@ -191,15 +198,15 @@ class Grid:
 
     # --- ways that meet, and the end -------------------------------------------------------------
 
-    def settle(self, state):
+    def settle(self, finished, path):
         """Parts that continue each other are one; an end that is proved to be the whole's is that."""
-        self.join(state.finished)
-        done = state.finished.done
+        self.join(finished)
+        done = finished.done
         for number, part in enumerate(done):
             for at, length in enumerate(self.lengths):
-                if not same(part.high[at], length) and self.is_least(length, part.high[at], state.path):
+                if not same(part.high[at], length) and self.is_least(length, part.high[at], path):
                     done[number] = part = part.with_extent(at, part.low[at], length)
-        self.join(state.finished)
+        self.join(finished)
 
     def join(self, finished):
         """In either extent, as long as there are some."""
@@ -220,7 +227,8 @@ class Grid:
         for state in states[1:]:
             touched += [one for one in state.finished.touched if not any(
                 one.is_written == other.is_written and one.part.is_like(other.part) for other in touched)]
-        for prepare in (lambda state: self.join(state.finished), self.settle):
+        for prepare in (lambda state: self.join(state.finished),
+                        lambda state: self.settle(state.finished, state.path)):
             for state in states:
                 prepare(state)
             done += [part for part in distinct(part for state in states for part in state.finished.done)
@@ -231,14 +239,27 @@ class Grid:
 
     def conclude(self, state):
         """Every part is written."""
-        self.settle(state)
+        self.settle(state.finished, state.path)
         if state.finished.needed:
             raise Refused("what is added to is not proved to be written before")
-        if any(self.is_least(length, 0, state.path) for length in self.lengths):
+        is_empty = z3.Or(z3.BoolVal(False), *(self.sizes.total(length) <= 0 for length in self.lengths))
+        if self.sizes.holds(is_empty, state.path):
             return
-        whole = Part((0,) * len(self.lengths), tuple(self.lengths))
-        if not any(part.is_like(whole) for part in state.finished.done):
+        if not any(self.are_all(state, at) for at in range(len(self.lengths))):
             raise Refused("not all parts of an output are proved to be written")
+
+    def are_all(self, state, at):
+        """Whether parts that are all of it in the other extents follow each other from its beginning to its
+        end."""
+        whole, end = Part((0,) * len(self.lengths), tuple(self.lengths)), 0
+        left = [part for part in state.finished.done if part.is_like(whole, at)]
+        while not self.is_least(self.lengths[at], end, state.path):
+            following = next((part for part in left if self.is_least(part.low[at], end, state.path)), None)
+            if following is None:
+                return False
+            left = [part for part in left if part is not following]
+            end = following.high[at]
+        return True
 
 
 def substituted(v, term, by):

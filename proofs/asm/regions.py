@@ -17,7 +17,7 @@ import z3
 
 import abi
 import terms as t
-from grids import Done, Grid, Part
+from grids import Done, Grid
 from machine import Machine, Refused
 from sizes import Data, Sizes, divided, parts_in
 from sums import Sum
@@ -296,7 +296,7 @@ class RegionMachine(Machine):
         if region.is_output:
             if chunk.family is None:
                 raise Refused(f"reads {region.name}, an output")
-            self.grid.read(Part((low,), (high,)))
+            self.grid.read(self.grid.part(low, high))
 
     def first_element(self, region, chunk, offset):
         """(index of the element in which bytes begin, how many of its bytes lie before them)"""
@@ -321,7 +321,7 @@ class RegionMachine(Machine):
 
     def note_written(self, region, chunk, low, high):
         if self.grid and region is self.grid.region:
-            self.grid.write(Part((low,), (high,)))
+            self.grid.write(self.grid.part(low, high))
         else:
             self.written.append(Interval(chunk, low, high))
 

@@ -308,6 +308,21 @@ class Sizes:
                 rest.append((atom, factor))
         return t.total(rows, 64), t.total([*rest, (t.linear(v, 64)[1], 1)], 64)
 
+    def row_of(self, v, length):
+        """The row that begins at an offset, of rows of a length; None if that is not seen."""
+        if t.is_int(length):
+            return divided(v, length) if length else 0
+        (_, (atom, factor)), = t.linear(length, 64)[0].items()
+        row, rest = self.rows_of(v, atom)
+        return divided(row, factor) if t.is_int(rest) and rest == 0 else None
+
+    def parted(self, v, by):
+        """(a, b) with v = a by + b, where a has what v adds of multiples of a number."""
+        atoms, constant = t.linear(v, 64)
+        whole = {key: one for key, one in atoms.items() if t.signed(one[1], 64) % by == 0}
+        above = t.build(whole, t.signed(constant, 64) // by * by & t.mask(64), 64)
+        return divided(above, by), t.sub(v, above, 64)
+
     def growth(self, passes, product, size, one):
         """Before the last of so many steps of a size, or of so many times ROWS, there is one less than their
         product; and also where other steps come before."""

@@ -120,7 +120,10 @@ def shift(m, i):
         return m.write(i.operands[0], t.term(v, width) << t.term(by, width))
     if not t.is_int(count):
         raise Refused("a shift count depends on data")
-    return m.write(i.operands[0], m.modified(v, width, (i.name, count % width), width))
+    quotient = m.quotient(v, count) if i.name == "lsr" and width == 64 and 0 < count < 64 and (
+        not t.is_int(v)) else None
+    return m.write(i.operands[0], quotient if quotient is not None else m.modified(
+        v, width, (i.name, count % width), width))
 
 
 @instruction("ubfx", "sbfx", "ubfiz", "sbfiz", "bfi", "bfxil")
