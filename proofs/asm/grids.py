@@ -114,11 +114,10 @@ class Grid:
         touched = self.touched_before(own, ways, is_back, moving) if any(own) else []
         backs = [way for way, goes_on in zip(ways, is_back) if goes_on]
         for way in ways:
-            self.settle(way)
+            self.settle(way.finished, way.path)
         before = [part for number in range(len(moving)) for part in self.before_pass(
             first, backs, moving, number)]
         for way in ways:
-            self.settle(way.finished, way.path)
             missing = [part for part in way.finished.needed[len(first.finished.needed):]
                        if not any(self.is_in(part, one, way.path) for one in before)]
             # What all passes together need, the passes of a loop around this one may have written.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "optimized/base/secret_buffer.hpp"
+
 namespace slip::kernels::portable {
 
 void join_planes(const Product& product, std::size_t vector, std::size_t first, std::size_t width,
@@ -30,6 +32,7 @@ void add_products(const std::int8_t* w, std::size_t stride, const std::int16_t* 
     for (std::size_t r = 0; r < R; ++r) {
         for (std::size_t v = 0; v < V; ++v) sums[r * V + v] += partial[r][v];
     }
+    base::wipe(partial, sizeof partial);  // MASK-6
 }
 
 #define SLIP_ADD_PRODUCTS(R, V)                                                            \
