@@ -6,9 +6,12 @@ import z3
 
 import linear
 import terms as t
+from grids import Grid, Part
 from layouts import EXTENT
-from machine import Refused
-from run import Part
+from machine import Refused, same
+from panels import refuse_store
+from regions import claimed
+from run import Part as Number
 from sizes import divided
 from spec import SPACE
 from totals import Totals
@@ -29,7 +32,7 @@ def entry(number):
         if register < 3:
             return z3.SignExt(52, z3.Extract(words[register] + 15, words[register] + 4, v))
         return z3.SignExt(52, z3.Concat([z3.Extract(low + 3, low, v) for low in reversed(words)]))
-    return Part(f"entry {number}", value, (-2047, 2047))
+    return Number(f"entry {number}", value, (-2047, 2047))
 
 
 # How many columns the last slice has, from the least to the greatest number: of each range other masks
@@ -38,18 +41,100 @@ RESTS = ((0, 0), (1, 31), (32, 63), (64, 95), (96, 127))
 EVERYDAY = (32, 63)
 
 
-def right_of_slices(image, run, backend, k, n):
-    """What pack_right leaves: [groups][slices][GROUP] of PACKED bytes, padded with zeros."""
-    right, size, b = linear.packed_right(run, backend, k, n)
-    slices = -(-n // SLICE)
-    run.expect(size, -(-k // GROUP) * GROUP * slices * PACKED, 64, "right_bytes")
-    for place in range(size // PACKED):
-        group, slice_, r = place // GROUP // slices, place // GROUP % slices, place % GROUP
-        c, packed = group * GROUP + r, run.output(right + place * PACKED, 8 * PACKED)
-        for i in range(SLICE):
-            j = slice_ * SLICE + i
-            own = z3.SignExt(48, b[c * n + j]) if c < k and j < n else 0
-            run.expect(entry(i).value(t.term(packed, 8 * PACKED)), own, 64, f"b[{c}][{j}]")
+def word(register, own, fourth):
+    """The word of a register's entry in a slice, with 4 bits of the fourth's: terms of 16 bits."""
+    return own << 4 | z3.LShR(fourth, 4 * register) & 15
+
+
+def check_words(run):
+    """That words hold the entries (entry)."""
+    entries = [run.fresh(f"e[{i}]", 16, lambda v: [v >= -2047, v <= 2047]) for i in range(SLICE)]
+    packed = z3.Concat([word(g, entries[LANES * g + lane], entries[3 * LANES + lane])
+                        for g in reversed(range(3)) for lane in reversed(range(LANES))])
+    for i, own in enumerate(entries):
+        run.expect(entry(i).value(packed), z3.SignExt(48, own), 64, "an entry of a slice")
+
+
+def slice_of_right(image, run, backend):
+    """The first entries of a slice, and zeros."""
+    machine, explorer = run.of_any_size()
+    check_words(run)
+    sizes = machine.sizes
+    count = sizes.symbol("count", 0, SLICE)
+    row = machine.input("row", t.scale(count, 2, 64), 2, [run.family("row", 16)])
+    element = machine.reader(row)
+
+    def entry_of(i):
+        if machine.proved(claimed(sizes.total(i) < sizes.total(count))):
+            return element(0, i)
+        if machine.proved(claimed(sizes.total(i) >= sizes.total(count))):
+            return z3.BitVecVal(0, 16)
+        raise Refused("a place of a slice of which it is not known whether the row has it")
+
+    def check(_, code, index):
+        register, within = sizes.parted(index, 2 * LANES)
+        byte = t.linear(within, 64)[1] % 2
+        lane = divided(t.sub(within, byte, 64), 2)
+        if lane is None or not t.is_int(register) or not machine.proved(
+                claimed(sizes.total(lane) >= 0), claimed(sizes.total(lane) < LANES)):
+            raise Refused("a byte of a slice of which the place is not known")
+        own, fourth = (entry_of(t.add(lane, LANES * g, 64)) for g in (register, 3))
+        run.expect(code, t.extract(word(register, own, fourth), 8 * byte, 8), 8, "a byte of a slice")
+    packed = machine.output("packed", PACKED, 1, None, check)
+    explorer.call(f"{SPACE}{backend}::pack_slice", [row, count, packed])
+
+
+def right_of_slices(image, run, backend):
+    """What pack_right leaves: [groups][slices][GROUP] of PACKED bytes, padded with zeros, each by what is
+    proved of a slice (slice_of_right)."""
+    machine, explorer = run.of_any_size()
+    sizes = machine.sizes
+    k, n = (sizes.symbol(name, 0, EXTENT) for name in "kn")
+    groups, slices = (sizes.named_quotient(t.add(v, unit - 1, 64), unit.bit_length() - 1, name)
+                      for v, unit, name in ((k, GROUP, "groups"), (n, SLICE, "slices")))
+    b_at = machine.input("b", t.scale(sizes.product_of(k, n), 2, 64), 2, [run.family("b", 16)])
+    grid = Grid(machine, (groups, slices, GROUP))
+    right = machine.output("right", t.scale(sizes.product_of(groups, slices), GROUP * PACKED, 64), 1, None,
+                           refuse_store, alignment=64)
+    grid.region = machine.regions[t.ident(right)]
+
+    def pack_slice(machine):
+        machine.stores += 1
+        if machine.scouting:
+            return
+        row, count, to = (machine.general[name] for name in machine.ARGUMENTS[:3])
+        group, at, r = place_of(sizes, t.sub(to, right, 64), slices)
+        c, first = t.add(t.scale(group, GROUP, 64), r, 64), t.scale(at, SLICE, 64)
+        own, all_columns = sizes.value(count), sizes.total(n)
+        if machine.proved(claimed(sizes.total(c) < sizes.total(k))):
+            place = t.add(sizes.multiple(c, n), first, 64)
+            begin, end = sizes.total(first), sizes.total(first) + own
+            if not same(row, t.add(b_at, t.scale(place, 2, 64), 64)) or not machine.proved(
+                    *map(claimed, (begin >= 0, own >= 1, own <= SLICE, end <= all_columns)),
+                    z3.Or(claimed(own == SLICE), claimed(end == all_columns))):
+                raise Refused("entries that are not proved to be all of a slice's")
+        elif not machine.proved(*map(claimed, (
+                sizes.total(c) >= sizes.total(k), own == 0, sizes.total(group) < sizes.total(groups),
+                sizes.total(at) < sizes.total(slices)))):
+            raise Refused("a slice of a row that B may have or not")
+        grid.write(Part((group, at, r), (t.add(group, 1, 64), t.add(at, 1, 64), r + 1)))
+        run.outputs += 1
+    machine.hooks[f"{SPACE}{backend}::pack_slice"] = pack_slice
+    explorer.call(f"{SPACE}{backend}::pack_right", [b_at, k, n, right])
+
+
+def place_of(sizes, offset, slices):
+    """(group, slice, row in the group) of packed bytes that begin at an offset."""
+    if t.is_int(slices):
+        group, within = sizes.parted(offset, slices * GROUP * PACKED)
+    else:
+        groups, within = sizes.rows_of(offset, slices)
+        group = divided(groups, GROUP * PACKED)
+    at, rest = sizes.parted(within, GROUP * PACKED)
+    r = divided(rest, PACKED)
+    if group is None or not t.is_int(r):
+        raise Refused("bytes of B that are no row's slice")
+    return group, at, r
 
 
 def inner_of_slices(image, run, backend):
@@ -75,7 +160,7 @@ def inner_of_rest(run, backend, least, greatest):
     right = machine.input("right", t.scale(sizes.product_of(groups, slices), GROUP * PACKED, 64), PACKED, [
         run.family("slice", 8 * PACKED, parts=[entry(i) for i in range(SLICE)])], alignment=64)
     q_at = machine.input("q", t.scale(n, 2, 64), 2, [run.family(
-        "q", 16, lambda v: [v >= -32767], [Part("value", lambda v: z3.SignExt(48, v), (-32767, 32767))])])
+        "q", 16, lambda v: [v >= -32767], [Number("value", lambda v: z3.SignExt(48, v), (-32767, 32767))])])
 
     def products(row):
         """Of a row whose first slice has this index."""

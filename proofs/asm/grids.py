@@ -113,11 +113,12 @@ class Grid:
         own = [way.finished.touched[len(first.finished.touched):] for way in ways]
         touched = self.touched_before(own, ways, is_back, moving) if any(own) else []
         backs = [way for way, goes_on in zip(ways, is_back) if goes_on]
+        before = []
+        for prepare in (self.join, self.settle):
+            before = before or [part for number in range(len(moving)) for part in self.before_pass(
+                first, backs, moving, number, prepare)]
         for way in ways:
-            self.settle(way.finished, way.path)
-        before = [part for number in range(len(moving)) for part in self.before_pass(
-            first, backs, moving, number)]
-        for way in ways:
+            self.join(way.finished)
             missing = [part for part in way.finished.needed[len(first.finished.needed):]
                        if not any(self.is_in(part, one, way.path) for one in before)]
             # What all passes together need, the passes of a loop around this one may have written.
@@ -152,12 +153,13 @@ class Grid:
                 return None
         return begin
 
-    def before_pass(self, first, backs, moving, number):
-        """The parts that the passes before one have written together, as one number that changes shows."""
+    def before_pass(self, first, backs, moving, number, prepare):
+        """The parts that the passes before one have written together, as one number that changes shows; what
+        each has written is joined or settled."""
         term, begin, following = moving[number]
         own = [(way, Done((), way.finished.done[len(first.finished.done):])) for way in backs]
         for way, finished in own:
-            self.settle(finished, way.path)
+            prepare(finished, way.path)
         for part in distinct(part for _, finished in own for part in finished.done):
             for at in range(len(self.lengths)):
                 low = part.low[at]
@@ -207,7 +209,7 @@ class Grid:
                     done[number] = part = part.with_extent(at, part.low[at], length)
         self.join(finished)
 
-    def join(self, finished):
+    def join(self, finished, _=None):
         """In either extent, as long as there are some."""
         done = finished.done
         while True:
@@ -226,10 +228,9 @@ class Grid:
         for state in states[1:]:
             touched += [one for one in state.finished.touched if not any(
                 one.is_written == other.is_written and one.part.is_like(other.part) for other in touched)]
-        for prepare in (lambda state: self.join(state.finished),
-                        lambda state: self.settle(state.finished, state.path)):
+        for prepare in (self.join, self.settle):
             for state in states:
-                prepare(state)
+                prepare(state.finished, state.path)
             done += [part for part in distinct(part for state in states for part in state.finished.done)
                      if not any(map(part.is_like, done)) and all(
                          any(map(part.is_like, state.finished.done)) or self.is_empty(part, state.path)

@@ -9,6 +9,7 @@ import terms as t
 from grids import Done, Grid, Part, Touch
 from instructions.processor import ANYTHING, Vectors
 from machine import Refused
+from panels import Bytes
 from regions import RegionMachine
 from shapes import changes_of_registers
 from sizes import Sizes
@@ -17,8 +18,9 @@ from sizes import Sizes
 def check():
     """What is wrong."""
     t.forget()
-    return (passes_apart() + passes_before() + passes_around() + one_behind_another() + nothing() + one_way()
-            + quotients() + exact_quotients() + lost_registers())
+    return (passes_apart() + passes_before() + passes_around() + one_behind_another() + nothing()
+            + up_to_the_end() + one_way() + quotients() + exact_quotients() + rows() + bytes_of_panels()
+            + lost_registers())
 
 
 def grid():
@@ -149,6 +151,25 @@ def nothing():
     return wrong
 
 
+def up_to_the_end():
+    """A number that is proved to be the end of an extent is that, in passes and behind a loop; no other."""
+    one, i, planes, panels = grid()
+    end, other = one.sizes.symbol("end", 0, 1 << 20), one.sizes.symbol("other", 0, 1 << 20)
+    is_end, are_same = (one.sizes.total(v) >= one.sizes.total(least)
+                        for v, least in ((end, panels), (end, other)))
+    whole, found = part(0, i, 0, panels), []
+    for path in ([is_end], []):
+        done = after(one, i, [part(i, 1, 0, end)], path).done
+        found.append(any(map(whole.is_like, done)))
+        both = [Part((0, 0), (planes, end)), Part((0, other), (planes, panels))]
+        met = state(path and [are_same], done=both)
+        found.append(is_refused(lambda met=met: one.conclude(met)))
+    either = z3.Or(one.sizes.total(planes) == 0, one.sizes.total(panels) == 0)
+    found += [is_refused(lambda path=path: one.conclude(state(path))) for path in ([either], [])]
+    return [] if found == [True, False, False, True, False, True] else [
+        f"grids: what ends where an output does: {found}"]
+
+
 def one_way():
     """What is written is read no more, and in the end all must be written and set."""
     one, _, planes, panels = grid()
@@ -226,6 +247,48 @@ def exact_quotients():
         found = RegionMachine.known_number(machine, a)
         if found is not value:
             wrong.append(f"regions: a size of which {path} is known is taken for {found}")
+    return wrong
+
+
+def rows():
+    """What an offset has of multiples of a number, and the number of a row, are found, and no others."""
+    sizes = Sizes()
+    i, n, c = sizes.counter("i"), sizes.symbol("n", 0, 1 << 20), sizes.symbol("c", 0, 1 << 20)
+    at = t.total([(i, 32), (c, 4), (70, 1)], 64)
+    whole, rest = sizes.parted(at, 32)
+    row = sizes.counted_product(i, n)
+    found = [t.sub(whole, t.add(i, 2, 64), 64), t.sub(rest, t.add(t.scale(c, 4, 64), 6, 64), 64),
+             t.sub(sizes.row_of(t.scale(row, 4, 64), t.scale(n, 4, 64)), i, 64),
+             sizes.row_of(t.scale(row, 2, 64), t.scale(n, 4, 64)), sizes.row_of(t.add(row, 1, 64), n)]
+    return [] if found == [0, 0, 0, None, None] else [f"sizes: rows and what is behind them: {found}"]
+
+
+def bytes_of_panels():
+    """Bytes of one row, and of whole rows, are parts of a panel, and no others."""
+    sizes = Sizes()
+    machine = SimpleNamespace(sizes=sizes, path=[], finished=Done(), proved=lambda *claims: all(
+        sizes.holds(claim, []) for claim in claims))
+    i, row, free = sizes.counter("i"), sizes.symbol("row", 0, 15), sizes.symbol("free", 0, 16)
+    one = Bytes(machine, sizes.symbol("steps", 0, 1 << 20), 16, 4)
+    first = t.scale(i, 64, 64)
+
+    def of(at, size):
+        low = t.add(first, at, 64)
+        return one.part(low, t.add(low, size, 64))
+    column, here = t.scale(i, 4, 64), t.scale(row, 4, 64)
+    cases = [(here, 4, Part((column, row), (t.add(column, 4, 64), t.add(row, 1, 64)))),
+             (t.add(here, 1, 64), 2,
+              Part((t.add(column, 1, 64), row), (t.add(column, 3, 64), t.add(row, 1, 64)))),
+             (8, 16, Part((column, 2), (t.add(column, 4, 64), 6))), (2, 4, None), (0, 6, None),
+             (t.scale(free, 4, 64), 4, None), (row, 1, None)]
+    wrong = []
+    for at, size, whole in cases:
+        try:
+            found = of(at, size)
+            is_right = whole is not None and found.is_like(whole)
+        except Refused:
+            is_right = whole is None
+        wrong += [] if is_right else [f"panels: {size} bytes from {at} on are not taken for {whole}"]
     return wrong
 
 

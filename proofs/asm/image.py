@@ -25,6 +25,8 @@ void* __memcpy_chk(void* p, const void*, unsigned long, unsigned long) { return 
 void __stack_chk_fail() {} }
 """
 
+UNKNOWN_TO_CLANG = {"-fno-ipa-ra"}  # a flag of g++'s, in the commands of a build with it
+
 
 def compile_leaves(build, compiler, folder, room="kernels"):
     """Objects of every leaf file of a room, from the compile commands of a build folder. `compiler` takes
@@ -41,6 +43,8 @@ def compile_leaves(build, compiler, folder, room="kernels"):
         name = command["file"].split("/leaf/")[1].replace("/", "_").replace(".cpp", ".o")
         built = Path(command["directory"]) / words[words.index("-o") + 1]
         words[words.index("-o") + 1] = str(folder / name)
+        if "clang" in compiler:
+            words = [w for w in words if w not in UNKNOWN_TO_CLANG]
         # Sanitizers would change what is proved; warnings are the build's affair.
         changes = [w for w in words if w.startswith(("-fsanitize", "-fno-sanitize"))]
         if not changes and is_same(own, compiler) and is_up_to_date(built, room):

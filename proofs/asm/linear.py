@@ -4,7 +4,6 @@ Each function is a run: it fixes sizes, declares unknown inputs with the contrac
 the kernel and states its outputs. A sum modulo a prime is stated as the remainder of the sum of
 products, whatever that is in the range that its products give it (Run.expect_remainder)."""
 
-import itertools
 import os
 
 import z3
@@ -187,7 +186,7 @@ def gemm(image, run, backend, m, n, b, planes, block=None, layout=None, plane=No
 
     `block`: so many columns of W make a block, after which the outputs are stored; all by default.
     `layout`: rows and columns of a packed panel's step, to start from what `pack` leaves
-    (pack_layout) instead of running it.
+    (panels.py) instead of running it.
 
     Each store is proved: it is the remainder of the block's sum and of what the kernel reads back, which
     may be any residue. So neither the number of blocks nor what a block left matters to the next."""
@@ -220,8 +219,7 @@ def gemm(image, run, backend, m, n, b, planes, block=None, layout=None, plane=No
 def pack(run, backend, w_at, m, n):
     """W as the backend's own pack leaves it."""
     run.machine.call(f"{SPACE}{backend}::packed_bytes", [m, n])
-    run.packed_bytes = run.machine.returned()
-    packed = run.room(run.packed_bytes, 64)
+    packed = run.room(run.machine.returned(), 64)
     run.machine.call(f"{SPACE}{backend}::pack", [w_at, m, n, packed])
     return packed
 
@@ -236,21 +234,12 @@ def packed_cells(w, m, n, rows, columns):
 
 
 def lay_out(run, cells):
-    """Memory with bytes that packed_cells gives, as `pack` leaves it (pack_layout)."""
+    """Memory with bytes that packed_cells gives, as `pack` leaves it (panels.py)."""
     cells = list(cells)
     where = run.place(len(cells), 64)
     run.machine.memory.update((where + at, v if t.is_int(v) else (v, 0))
                               for at, v in enumerate(cells))
     return where
-
-
-def pack_layout(image, run, backend, rows, columns, m, n):
-    w_at, w = run.array("w", m * n, 8)
-    packed = pack(run, backend, w_at, m, n)
-    cells = list(packed_cells(w, m, n, rows, columns))
-    run.expect(run.packed_bytes, len(cells), 64, "packed_bytes")
-    for at, cell in enumerate(cells):
-        run.expect(run.output(packed + at, 8), cell, 8, f"packed byte {at}")
 
 
 # --- the check -----------------------------------------------------------------------------------
@@ -335,23 +324,6 @@ def combine_planes(run, backend, planes):
         return [(one, 1) for one in found]
     out = machine.output("out", t.scale(b, out_size, 64), 1, None, check)
     explorer.call(f"{SPACE}{backend}::combine", [w_at, n, planes, v_at, b, out])
-
-
-def combinations_layout(image, run, backend, n, planes):
-    """What pack_combinations leaves: [blocks][planes][kappa][64], each entry as its centred representative,
-    padded with zeros."""
-    where = run.place(KAPPA * planes * n, 1)
-    w = [[run.elements(f"w_{a}_{p}", n, 8, below(PRIMES[p])) for p in range(planes)] for a in range(KAPPA)]
-    for a, p, i in itertools.product(range(KAPPA), range(planes), range(n)):
-        run.machine.memory[where + (a * planes + p) * n + i] = w[a][p][i], 0
-    run.machine.call(f"{SPACE}{backend}::combinations_bytes", [n, planes])
-    packed = run.room(run.machine.general["rax"], 64)
-    run.machine.call(f"{SPACE}{backend}::pack_combinations", [where, n, planes, packed])
-    for at, (block, p, a, i) in enumerate(itertools.product(
-            range(-(-n // BLOCK)), range(planes), range(KAPPA), range(BLOCK))):
-        j = block * BLOCK + i
-        entry = z3.Extract(7, 0, lift(z3.ZeroExt(56, w[a][p][j]), PRIMES[p])) if j < n else 0
-        run.expect(run.output(packed + at, 8), entry, 8, f"packed byte {at}")
 
 
 # --- the low rank part ---------------------------------------------------------------------------
@@ -466,15 +438,6 @@ def packed_left(run, backend, m, k, exponents):
     left = run.room(run.machine.returned(), 64)
     run.machine.call(f"{SPACE}{backend}::pack_left", [a_at, m, k, left])
     return left, a
-
-
-def left_of_rows(image, run, backend, m, k, exponents):
-    """A row by row in 16 bits per entry, and behind the entries the exponents of the rows."""
-    left, a = packed_left(run, backend, m, k, exponents)
-    for i, entry in enumerate(a):
-        run.expect(run.output(left + 2 * i, 16), z3.SignExt(4, entry.variable), 16, f"entry {i}")
-    for i in range(m):
-        run.expect(run.output(left + 2 * m * k + i, 8), exponents[i % len(exponents)], 8, f"exponent {i}")
 
 
 def low_rank_outer(image, run, backend, limbs, m, k, exponents):

@@ -15,8 +15,8 @@ import terms as t
 from carried import REHEARSED, bytes_from, guessed, of_eight
 from machine import Exhausted, Refused, same
 from regions import Fork, Interval, claimed
-from shapes import (UNKNOWN, Affine, Free, Loop, Shape, changes, common, is_of_sizes, loops_of, loosened,
-                    value_at)
+from shapes import (UNKNOWN, Affine, Free, Loop, Shape, Within, changes, common, is_of_sizes, loops_of,
+                    loosened, value_at)
 from sizes import conjuncts, parts_in
 from totals import MOST, places_of, sum_at
 
@@ -289,6 +289,8 @@ class Explorer:
         # A loop whose passes store outputs is thought to carry no sums.
         if self.machine.totals and not self.machine.scouting and stores == self.machine.stores:
             shape = self.adding(shape, bounds, loop)
+        if self.machine.bounds_kept and not self.machine.scouting:
+            shape = self.bounding(shape, bounds, loop)
         start = shape.state(self.machine, bounds)
         if self.machine.watch and not self.is_all_read(first):
             start.seen = z3.Bool("seen")
@@ -374,6 +376,20 @@ class Explorer:
             own = {at: form.of_byte(k) for place, form in forms.items()
                    for k, at in enumerate(bytes_from(place))}
             richer = Shape(shape.first, shape.forms | own, shape.passes)
+            wrong = {place for state in self.rehearsal(richer.state(self.machine, bounds), loop)
+                     for place in richer.broken(state, self.sizes)} | richer.not_at_first()
+            if not wrong & forms.keys():
+                return richer
+            forms = {place: form for place, form in forms.items() if place not in wrong}
+        return shape
+
+    def bounding(self, shape, bounds, loop):
+        """The same, with what the contract says that registers keep, as far as passes that store nothing
+        show."""
+        forms = {place: Within(self.machine.run, self.machine.bounds_kept)
+                 for place, form in shape.forms.items() if form == UNKNOWN and place[0] == "general"}
+        while forms:
+            richer = Shape(shape.first, shape.forms | forms, shape.passes)
             wrong = {place for state in self.rehearsal(richer.state(self.machine, bounds), loop)
                      for place in richer.broken(state, self.sizes)} | richer.not_at_first()
             if not wrong & forms.keys():
@@ -543,6 +559,9 @@ class Explorer:
                 z3.Not(tells_of({number: at}, *kind)(shape.first)))}
             if len(clean) > 1:
                 yield tells_of(clean, *kind)
+        for name in sorted(place[1] for place, form in shape.forms.items() if type(form) is Within):
+            yield lambda state, name=name: self.machine.tells(t.term(
+                t.extract(state.general[name], 0, 8 * size), 8 * size))
         for name in sorted(place[1] for place in unknown if place[0] == "general"):
             yield lambda state, name=name: t.term(state.general[name], 64) != 0
             yield lambda state, name=name: negative(state.general[name])

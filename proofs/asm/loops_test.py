@@ -19,6 +19,7 @@ PANEL, COMBINE = ("avx2", "multiply_panel_by_1"), ("avx512", "combine")
 GEMM, BLOCK = ("avx512", "gemm"), ("avx512", "multiply_block<1>")
 SUMS, VECTORS = ("portable", "add_products<2, 4>"), ("portable", "multiply_vectors<4, 1>")
 JOINED, PASS = ("avx2", "multiply_block"), ("avx2", "multiply_pass<1>")
+EXPONENT = "portable", "least_exponent"
 
 
 class NoBound(loops.Explorer):
@@ -159,6 +160,26 @@ class NotFromZero(loops.Explorer):
         return shape
 
 
+class WrongWithin(loops.Explorer):
+    """That a register which joins magnitudes is always 0."""
+
+    def bounding(self, shape, bounds, loop):
+        return self.spoilt(shape, lambda v: v == 0)
+
+    def spoilt(self, shape, fact):
+        forms = {place: shapes.Within(self.machine.run, fact) for place, form in shape.forms.items()
+                 if form == shapes.UNKNOWN and place[0] == "general"
+                 and t.is_int(shape.first.general[place[1]])}
+        return shapes.Shape(shape.first, shape.forms | forms, shape.passes)
+
+
+class NotWithinAtFirst(WrongWithin):
+    """That it is never 0."""
+
+    def bounding(self, shape, bounds, loop):
+        return self.spoilt(shape, lambda v: v != 0)
+
+
 class WrongFree(Wrong):
     """That a number of planes that lie behind is always 0."""
 
@@ -223,6 +244,8 @@ SPOILT = [(NoBound, MASK, "not proved to lie in it"),
           (OtherStep, PANEL, "an invariant that a loop does not keep"),
           (NotFromZero, PANEL, "a value that a loop does not begin with"),
           (OtherRow, COMBINE, "an invariant that a loop does not keep"),
+          (WrongWithin, EXPONENT, "an invariant that a loop does not keep"),
+          (NotWithinAtFirst, EXPONENT, "a value that a loop does not begin with"),
           (WrongFree, GEMM, "a bound that a loop does not keep"),
           (SmallFree, GEMM, "an invariant that a loop does not keep"),
           (OnePart, BLOCK, "not proved to write different parts"),

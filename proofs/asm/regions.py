@@ -85,6 +85,7 @@ class RegionMachine(Machine):
         self.excused = None     # function() -> whether outputs need not be written
         self.chains = self.totals = self.grid = None  # carried.py, totals.py, grids.py
         self.finished = Done()  # what has been done of the grid
+        self.bounds_kept = None  # function(v) -> facts that loops keep of registers: shapes.Within
         self.most_free = None   # what registers hold at most that change by sizes in any way: shapes.Free
         self.rehearsing = False  # nothing is stored in arrays or noted
         self.decide = self.by_size
@@ -315,7 +316,7 @@ class RegionMachine(Machine):
         region, chunk, offset = self.located(address, len(cells))
         if self.rehearsing:
             return None
-        self.compare(region, chunk, offset, cells, [None] * (len(cells) // region.size))
+        self.compare(region, chunk, offset, cells, [None] * (len(cells) // chunk.size))
         self.note_written(region, chunk, offset, t.add(offset, len(cells), 64))
         return None
 
@@ -422,14 +423,14 @@ class RegionMachine(Machine):
         if not region.is_output:
             raise Refused(f"writes {region.name}, an input")
         first, before = self.first_element(region, chunk, offset)
-        if before or len(cells) % region.size:
+        if before or len(cells) % chunk.size:
             raise Refused(f"writes parts of elements of {region.name}")
         for k, guard in enumerate(guards):
             self.assumed = None if guard is None else t.ident(guard)
             path = self.path
             if guard is not None:
                 self.path = [*path, self.guards[self.assumed]]
-            code = t.from_cells(cells[k * region.size:(k + 1) * region.size])
+            code = t.from_cells(cells[k * chunk.size:(k + 1) * chunk.size])
             self.guard = guard
             if chunk.reads:
                 self.compare_element(chunk, t.term(code, 8 * region.size), chunk.reads(t.add(first, k, 64)))

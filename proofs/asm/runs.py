@@ -5,10 +5,13 @@ import os
 import re
 
 import avx2_products
+import combinations
 import encoding
+import exponents
 import factors
 import layouts
 import linear
+import panels
 import portable_products
 import products
 import residues
@@ -110,22 +113,19 @@ def add_layouts(add):
     add("portable", "pack_right", ANY, layouts.pack_right)
 
 
-# Rows of W in a packed panel, and columns in its step.
-PANELS = {"avx2": (16, 2), "avx512": (64, 4)}
 # Rows and columns of A: with more than 128 per second pass. In avx512 only of one panel, for time.
 SECOND_PASS = {"avx2": (18, 131), "avx512": (2, 129)}
 
 
 def add_products(add):
-    """pack: one panel; several of them, the last in part. pack_combinations: combinations of a block, and of
-    a part of one."""
-    for backend, (rows, columns) in PANELS.items():
-        for m, n in ((3, 5), (rows + 1, 4), (rows + 1, 32 * columns + 3)):
-            add(backend, "pack", f"m={m} n={n}", linear.pack_layout, rows, columns, m, n)
+    """What is below a product is proved too, and so are the panels that it reads."""
+    for backend in ("avx2", "avx512"):
+        add(backend, "pack_panel", ANY, panels.panel)
+        add(backend, "pack", ANY, panels.pack)
     for backend in ("portable", "avx2", "avx512"):
         add(backend, "combine", ANY, linear.combine_of_blocks)
-    for n, planes in ((3, 7), (70, 2)):
-        add("portable", "pack_combinations", f"n={n} planes={planes}", linear.combinations_layout, n, planes)
+    add("portable", "pack_entries", ANY, combinations.entries)
+    add("portable", "pack_combinations", ANY, combinations.pack)
     for vectors in (1, 2, 3, 4):
         add("avx2", f"multiply_panel_by_{vectors}", ANY, linear.panel_of_pairs, vectors)
         add("avx2", f"multiply_pass<{vectors}>", ANY, avx2_products.multiply_pass, vectors)
@@ -146,16 +146,16 @@ def add_factors(add):
     for backend in ("portable", "avx2"):
         add(backend, "low_rank_inner", ANY, linear.inner_of_rows)
     add("avx512", "low_rank_inner", ANY, factors.inner_of_slices)
-    # A second group of rows, and a second slice; no second, and a whole one.
-    for c, n in ((9, 133), (2, 128)):
-        add("avx512", "pack_right", f"k={c} n={n}", factors.right_of_slices, c, n)
+    add("avx512", "pack_slice", ANY, factors.slice_of_right)
+    add("avx512", "pack_right", ANY, factors.right_of_slices)
     add("portable", "low_rank_outer", ANY, linear.outer_of_rows)
-    for m, c, exponents in ((3, 3, (20, 0, 1)), (2, 9, (13, 7)), (21, 1, range(21))):
-        add("portable", "pack_left", f"m={m} k={c}", linear.left_of_rows, m, c, exponents)
+    add("portable", "least_exponent", ANY, exponents.exponents)
+    add("portable", "shift_row", ANY, exponents.rows)
+    add("portable", "pack_left", ANY, exponents.pack)
     # Padded panels and pairs; every exponent; a second pass of columns.
     for backend, rows in (("avx2", 16), ("avx512", 64)):
-        for limbs, m, c, exponents in ((3, rows + 1, 3, (0, 1, 20, 7)), (4, 2, 3, (20, 0)),
-                                       (4, max(rows + 1, 21), 1, range(21)),
-                                       (3, *SECOND_PASS[backend], (0, 13))):
+        for limbs, m, c, of_rows in ((3, rows + 1, 3, (0, 1, 20, 7)), (4, 2, 3, (20, 0)),
+                                     (4, max(rows + 1, 21), 1, range(21)),
+                                     (3, *SECOND_PASS[backend], (0, 13))):
             add(backend, "low_rank_outer", f"m={m} k={c}, {limbs} limbs", linear.low_rank_outer, limbs,
-                m, c, exponents)
+                m, c, of_rows)

@@ -114,6 +114,17 @@ class Free:
         return is_of_sizes(v, sizes) and sizes.holds(sizes.value(v) <= self.most, state.path)
 
 
+class Within:
+    """A register that holds data of which the contract says what loops keep: `fact`, a claim on 64 bits."""
+
+    def __init__(self, run, fact):
+        self.run, self.fact = run, fact
+        self.variable = run.fresh(f"within[{len(run.facts)}]", 64, lambda v: [fact(v)])
+
+    def is_kept(self, v):
+        return self.run.holds(self.fact(t.term(v, 64)))
+
+
 UNKNOWN = "unknown"
 
 
@@ -229,6 +240,8 @@ class Shape:
         kind = place[0]
         if type(form) is Free:
             state.general[place[1]] = form.number
+        elif type(form) is Within:
+            state.general[place[1]] = form.variable
         elif type(form) is Chain:
             form.put(state, place, machine.sizes.symbols[t.ident(self.passes)])
         elif type(form) is Total:
@@ -255,6 +268,8 @@ class Shape:
         for place, form in self.forms.items():
             if type(form) is Free and not form.is_one(value_at(state, place), state, sizes):
                 wrong.append(place)
+            if type(form) is Within and not form.is_kept(value_at(state, place)):
+                wrong.append(place)
             if type(form) is Affine and not is_equal(
                     value_at(state, place), form.after(following, sizes), state, sizes):
                 wrong.append(place)
@@ -275,7 +290,8 @@ class Shape:
     def not_at_first(self):
         """The places that do not hold what they carry where the first pass begins."""
         return {place for place, form in self.forms.items()
-                if type(form) is Chain and form.byte == 0 and not form.is_after(self.first, place, 0)
+                if type(form) is Within and not form.is_kept(value_at(self.first, place))
+                or type(form) is Chain and form.byte == 0 and not form.is_after(self.first, place, 0)
                 or type(form) is Total and form.byte == 0 and not form.is_after(
                     self.first, place, 0, -form.most)}
 

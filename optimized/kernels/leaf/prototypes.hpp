@@ -30,14 +30,14 @@
     SLIP_KERNEL(linear_pack, pack)                  \
     SLIP_KERNEL(linear_gemm, gemm)                  \
     SLIP_KERNEL(linear_gemm, gemm_plane)            \
-    SLIP_KERNEL(integrity, combinations_bytes)      \
-    SLIP_KERNEL(integrity, pack_combinations)       \
+    SLIP_KERNEL(integrity_pack, combinations_bytes) \
+    SLIP_KERNEL(integrity_pack, pack_combinations)  \
     SLIP_KERNEL(integrity, combine)                 \
-    SLIP_KERNEL(low_rank_inner, right_bytes)        \
-    SLIP_KERNEL(low_rank_inner, pack_right)         \
+    SLIP_KERNEL(low_rank_pack, right_bytes)         \
+    SLIP_KERNEL(low_rank_pack, pack_right)          \
     SLIP_KERNEL(low_rank_inner, low_rank_inner)     \
-    SLIP_KERNEL(low_rank_outer, left_bytes)         \
-    SLIP_KERNEL(low_rank_outer, pack_left)          \
+    SLIP_KERNEL(low_rank_pack, left_bytes)          \
+    SLIP_KERNEL(low_rank_pack, pack_left)           \
     SLIP_KERNEL(low_rank_outer, low_rank_outer)     \
     SLIP_KERNEL(encoding, quantise)                 \
     SLIP_KERNEL(encoding, dequantise)               \

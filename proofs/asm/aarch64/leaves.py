@@ -15,6 +15,13 @@ def flags():
     return re.search(r"slip_leaf\(neon (.*)\)", (ROOT / "CMakeLists.txt").read_text())[1].split()
 
 
+def flags_of_layouts():
+    """The same of the files that lay matrices out, with g++."""
+    text = (ROOT / "CMakeLists.txt").read_text()
+    found = re.findall(r"(?:set[(]|APPEND )of_layouts (.*)[)]", text)
+    return [flag for flags in found for flag in flags.split()]
+
+
 def compile_leaves(build, compiler, folder):
     """Objects of the portable and the neon leaves, but for names.UNPROVED; `compiler` takes the place of the
     compiler in the commands of a build folder, which is for another processor."""
@@ -28,7 +35,8 @@ def compile_leaves(build, compiler, folder):
         backend, name = source.parent.name, f"{source.parent.name}_{source.stem}"
         if backend in ("portable", "neon") and source.stem != "backend" and not is_unproved(f"{name}.o"):
             objects.append(folder / f"{name}.o")
-            own = [compiler, *words[1:], *(flags() if backend == "neon" else [])]
+            own = [compiler, *words[1:], *(flags() if backend == "neon" else []),
+                   *(flags_of_layouts() if source.stem.endswith("_pack") else [])]
             own[own.index("-o") + 1], own[own.index("-c") + 1] = objects[-1], source
             subprocess.run(own, cwd=command["directory"], check=True)
     return objects

@@ -1,15 +1,17 @@
 """The runs that prove AArch64's kernels, and the mutants that they must refuse."""
 
+import combinations
 import encoding
+import exponents
 import layouts
 import linear
+import panels
 import portable_products
 import residues
 from mutants import Mutant, first_per
 from runs import ANY, is_due
 
 BLOCK = 8192  # columns of W that a product takes at a time
-PANEL = 8, 4  # rows of W in a packed panel, columns in its step
 
 
 def rows():
@@ -22,15 +24,17 @@ def rows():
     add("portable", "mask", ANY, residues.mask)
     add("portable", "unmask", ANY, residues.unmask)
     add("portable", "below", ANY, residues.below_prime)
+    add("portable", "pack_entries", ANY, combinations.entries)
+    add("portable", "pack_combinations", ANY, combinations.pack)
     for kernel in ("packed_bytes", "combinations_bytes", "right_bytes", "left_bytes"):
         add("portable", kernel, ANY, layouts.bytes_of, kernel)
     add("portable", "pack", ANY, layouts.pack)
     add("portable", "pack_right", ANY, layouts.pack_right)
     add("portable", "low_rank_inner", ANY, linear.inner_of_rows)
     add("portable", "low_rank_outer", ANY, linear.outer_of_rows)
-    # With 16 entries of a row or more they are shifted as vectors.
-    for m, k, exponents in ((3, 3, (20, 0, 1)), (2, 9, (13, 7)), (21, 1, range(21)), (2, 19, (13, 0))):
-        add("portable", "pack_left", f"m={m} k={k}", linear.left_of_rows, m, k, exponents)
+    add("portable", "least_exponent", ANY, exponents.exponents)
+    add("portable", "shift_row", ANY, exponents.rows)
+    add("portable", "pack_left", ANY, exponents.pack)
     add("portable", "dequantise", ANY, encoding.dequantise, [encoding.by_instruction])
     add("portable", "quantise", ANY, encoding.quantise, [encoding.by_shift])
     add("portable", "sample", "n=4", residues.sample_in_place, 4)
@@ -44,14 +48,15 @@ def add_products(add):
     """As of the other processors' (runs.add_products)."""
     add("neon", "packed_bytes", ANY, layouts.bytes_of, "packed_bytes")
     add("neon", "multiply_panel", ANY, linear.panel_of_four_planes)
-    for m, n in ((3, 5), (9, 131)):
-        add("neon", "pack", f"m={m} n={n}", linear.pack_layout, *PANEL, m, n)
+    add("neon", "pack_panel", ANY, panels.panel)
+    add("neon", "pack", ANY, panels.pack)
     for m, n, b, planes in ((3, 5, 1, 4), (5, 6, 2, 3), (9, 5, 1, 7), (5, 37, 1, 1)):
         add("neon", "gemm", f"m={m} n={n} b={b} planes={planes}", linear.gemm, m, n, b, planes)
     for m, n, b, plane in ((3, 5, 1, 2), (3, 5, 6, 5), (1, 517, 1, 1)):
         add("neon", "gemm_plane", f"m={m} n={n} b={b} plane={plane}", linear.gemm, m, n, b, 1, None, None,
             plane)
-    add("neon", "gemm", f"m=9 n={BLOCK + 5} b=1 planes=2", linear.gemm, 9, BLOCK + 5, 1, 2, BLOCK, PANEL)
+    add("neon", "gemm", f"m=9 n={BLOCK + 5} b=1 planes=2", linear.gemm, 9, BLOCK + 5, 1, 2, BLOCK,
+        panels.PANELS["neon"])
     for most, n, b, planes in ((70, 70, 2, 1), (5, 3, 2, 7)):
         add("neon", "combine", f"n={n} b={b} planes={planes}", linear.combine, most, n, b, planes)
 
@@ -62,11 +67,12 @@ MASK, UNMASK, BELOW, COMBINATIONS, RIGHT, LEFT, PACK_RIGHT, INNER, OUTER, DEQUAN
     ("portable", kernel, ANY, kernel) for kernel in (
         "mask", "unmask", "below", "combinations_bytes", "right_bytes", "left_bytes", "pack_right",
         "low_rank_inner", "low_rank_outer", "dequantise", "quantise"))
-NINE_COLUMNS = "portable", "pack_left", "m=2 k=9", "pack_left"
-PACK_LEFT = "portable", "pack_left", "m=2 k=19", "pack_left"
+EXPONENT, SHIFT, PACK_LEFT = (("portable", kernel, ANY, kernel) for kernel in (
+    "least_exponent", "shift_row", "pack_left"))
 SAMPLE = "portable", "sample", "n=4", "sample"
+ENTRIES, ALL_ENTRIES = (("portable", kernel, ANY, kernel) for kernel in ("pack_entries", "pack_combinations"))
 BYTES, PRODUCTS = (("neon", kernel, ANY, kernel) for kernel in ("packed_bytes", "multiply_panel"))
-PACK = "neon", "pack", "m=9 n=131", "pack"
+PACK, PACK_PANEL = (("neon", kernel, ANY, kernel) for kernel in ("pack", "pack_panel"))
 SECOND_PANEL = "neon", "gemm", "m=9 n=5 b=1 planes=7", "multiply_planes"
 SECOND_BLOCK = "neon", "gemm", f"m=9 n={BLOCK + 5} b=1 planes=2", "multiply_planes"
 COLUMNS = "neon", "gemm_plane", "m=3 n=5 b=6 plane=5", "gemm_plane"
@@ -89,6 +95,10 @@ SIZES = [
     (BELOW, r"cmp\s+x3, #0xe\b", "cmp x3, #0xd", "n=21"),
     (COMBINATIONS, r"add\s+x0, x0, #0x3f", "add x0, x0, #0x3e", "n=3 planes=7"),
     (COMBINATIONS, r"lsr\s+x0, x0, #6", "and x0, x0, #0xffff; lsr x0, x0, #6", "n=3 planes=7"),
+    (ENTRIES, r"cmp\s+x1, x4", "mov x6, #0x20; cmp x6, x4", "count=32"),
+    (ENTRIES, r"mov\s+w5, #0x0", "mov w5, w2", "count=64"),
+    (ALL_ENTRIES, r"sub\s+x21, x26, x0", r"\g<0>; and x21, x21, #0xffff", "n=67 planes=2"),
+    (ALL_ENTRIES, r"csel\s+x21, x21, x1, ls", "mov x21, x1", "n=64 planes=2"),
     (RIGHT, r"lsl\s+x0, x0, #1", "lsl w0, w0, #1", "k=3 n=5"),
     (RIGHT, r"mul\s+x0, x0, x1", "mul w0, w0, w1", "k=3 n=5"),
     (LEFT, r"lsl\s+x1, x1, #1", "and x1, x1, #0xffff; lsl x1, x1, #1", "m=3 k=5"),
@@ -103,14 +113,20 @@ SIZES = [
     (DEQUANTISE, r"cmp\s+x4, #0x2\b", "cmp x4, #0x1", "m=21"),
     (QUANTISE, r"and\s+x6, x4, #0x7\b", "and x6, x4, #0x3", "n=4"),
     (QUANTISE, r"cmp\s+x9, #0x6\b", "cmp x9, #0x5", "n=18"),
-    (PACK_LEFT, r"uzp1(\s+v1.8h)", r"uzp2\1", "m=3 k=3"),
-    (NINE_COLUMNS, r"cmp\s+x21, #0xe\b", "cmp x21, #0x6", "m=3 k=3"),
+    (EXPONENT, r"cmp\s+w2, #0x15", "cmp w2, #0x13", "e=3"),
+    (EXPONENT, r"orr\s+x1, x1, x2", "mov x1, x2", "k=1"),
+    (SHIFT, r"asr(\s+w5, w5, w2)", r"lsr\1", "e=3"),
+    (SHIFT, r"cmp\s+x1, x4", "eor x5, x1, x4; tst x5, #0xffff", "k=5"),
+    (PACK_LEFT, r"mul\s+x21, x1, x24", "mul w21, w1, w24", "m=3 k=5"),
+    (PACK_LEFT, r"add\s+x23, x21, x1", "and x23, x1, #0xffff; add x23, x21, x23", "m=3 k=5"),
     (BYTES, r"mul\s+x0, x0, x2", "mul w0, w0, w2", "m=3 n=5"),
     (BYTES, r"add\s+x2, x0, #0x7", "add x2, x0, #0x6", "m=3 n=5"),
     (PRODUCTS, r"subs\s+x2, x2, #0x1", "sub x2, x2, #0x1; tst x2, #0xffff", "steps=3"),
     (PRODUCTS, r"cbz\s+x2, ([^\n]*)", r"tst x2, #0xff; b.eq \1", "steps=3"),
-    (PACK, r"and\s+x8, x12, #0x7", "and x8, x12, #0xf", "m=3 n=5"),
-    (PACK, r"lsr\s+x13, x13, #2", "and x13, x13, #0x7f; lsr x13, x13, #2", "m=3 n=5"),
+    (PACK_PANEL, r"cmp\s+x2, x0", "cmp w2, w0", "rows=3 n=5"),
+    (PACK_PANEL, r"add\s+x0, x2, #0x3", "add x0, x2, #0x2", "rows=3 n=6"),
+    (PACK, r"sub\s+x1, x22, x19", r"\g<0>; and x1, x1, #0xffff", "m=35 n=5"),
+    (PACK, r"add\s+x24, x2, #0x3", "add x24, x2, #0x2", "m=35 n=6"),
     (SECOND_PANEL, r"add\s+x20, x20, #0x8\b", "add x20, x20, #0x10", "m=3 n=5 b=1 planes=4"),
     (SECOND_PANEL, r"lsr\s+x0, x20, #3", "mov x0, #0x0", "m=3 n=5 b=1 planes=4"),
     (SECOND_BLOCK, r"lsr\s+x25, x28, #2", "mov x25, #0x0", "m=3 n=5 b=1 planes=4"),
@@ -157,7 +173,7 @@ OTHERS = [
     (DEQUANTISE, r"fmul(\s+v0.2d, v0.2d, v5)", r"fadd\1", ""),
     (QUANTISE, r"b\.mi", "b.ls", ""),
     (QUANTISE, r"fdiv(\s+d7)", r"fmul\1", ""),
-    (PACK_LEFT, r"(cinc\s+w4, w4, )cc", r"\1ls", ""),
+    (EXPONENT, r"(cinc\s+w0, w0, )cc", r"\1ls", ""),
     (SAMPLE, r"(cinc\s+x0, x0, )cc", r"\1ls", ""),
     (JOIN, r"mul\s+w0, w0, w13", "nop", ""),
     (FINISH, r"(lsr\s+x2, x2, )#39", r"\1#38", ""),

@@ -1,9 +1,13 @@
-// What the kernels of this backend share: the packed layout.
+// What the kernels of this backend share: the packed layouts.
 //
 // W is cut into panels of 16 rows and steps of 2 columns, [ceil(m/16)][ceil(n/2)][16][2], padded
 // with zeros. Widened to 16 bits, 8 rows of a step are a register whose 32-bit lanes are rows, each
 // with the 2 weights that vpmaddwd multiplies by 2 elements of a vector (../plane_pairs.hpp) and
 // sums, exactly.
+//
+// A is cut into groups of 8 rows and pairs of columns, [ceil(m/8)][ceil(k/2)][8][2], padded with
+// zeros, in 16 bits per entry: a register is a pair of columns of a group. Entries are shifted
+// right by their row's exponent; behind them stand the exponents, one byte per row.
 #pragma once
 
 #include <immintrin.h>
@@ -19,6 +23,9 @@ constexpr std::size_t panel_rows = 16;
 constexpr std::size_t step_columns = 2;
 constexpr std::size_t step_bytes = panel_rows * step_columns;
 
+constexpr std::size_t group_rows = 8;  // of A
+constexpr std::size_t pair_elements = 2 * group_rows;
+
 // Functions of a header that several files include are static and always inlined: these files are
 // compiled for AVX2, and no code of theirs may stand in for a baseline function of the same name.
 
@@ -30,6 +37,10 @@ constexpr std::size_t step_bytes = panel_rows * step_columns;
 }
 [[gnu::always_inline]] static inline std::size_t steps_of(std::size_t n) {
     return (n + step_columns - 1) / step_columns;
+}
+
+[[gnu::always_inline]] static constexpr std::size_t groups_of(std::size_t m) {
+    return (m + group_rows - 1) / group_rows;
 }
 
 /// 16 bytes, widened with their signs.

@@ -2,9 +2,7 @@
 // limbs of z, the sums of the limbs meet in 64 bits after a pass of columns, and the row's exponent
 // shifts what they make.
 //
-// A is cut into groups of 8 rows and pairs of columns, [ceil(m/8)][ceil(k/2)][8][2], padded with
-// zeros, in 16 bits per entry: a register is a pair of columns of a group. Entries are shifted
-// right by their row's exponent; behind them stand the exponents, one byte per row.
+// layout.hpp has the layout of A.
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/kernels/leaf/avx2/layout.hpp"
 #include "optimized/kernels/leaf/factor_limbs.hpp"
@@ -13,12 +11,8 @@
 namespace slip::kernels::avx2 {
 namespace {
 
-constexpr std::size_t group_rows = 8;
 /// Groups whose sums are in registers together.
 constexpr std::size_t groups_together = 2;
-
-constexpr std::size_t groups_of(std::size_t m) { return (m + group_rows - 1) / group_rows; }
-constexpr std::size_t pair_elements = 2 * group_rows;
 
 /// The sums of a group, a limb a register.
 template <unsigned Limbs>
@@ -125,25 +119,6 @@ void outer_product(const std::uint8_t* left, std::size_t m, std::size_t k, const
 }
 
 }  // namespace
-
-std::size_t left_bytes(std::size_t m, std::size_t k) {
-    return groups_of(m) * (pairs_of(k) * pair_elements * sizeof(std::int16_t) + group_rows);
-}
-
-void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, PackedLeft* left) {
-    std::uint8_t* bytes = raw(left);
-    auto* const entries = reinterpret_cast<std::int16_t*>(bytes);
-    const std::size_t group_elements = pairs_of(k) * pair_elements;
-    std::uint8_t* const exponents = bytes + groups_of(m) * group_elements * sizeof *entries;
-    for (std::size_t i = 0; i < groups_of(m) * group_rows; ++i) {
-        exponents[i] = i < m ? exponent_of(a + i * k, k) : std::uint8_t{0};
-        std::int16_t* const row = entries + i / group_rows * group_elements + i % group_rows * 2;
-        for (std::size_t c = 0; c < 2 * pairs_of(k); ++c) {
-            const std::int32_t entry = i < m && c < k ? a[i * k + c] : 0;
-            row[c / 2 * pair_elements + c % 2] = static_cast<std::int16_t>(entry >> exponents[i]);
-        }
-    }
-}
 
 void low_rank_outer(const PackedLeft* left, std::size_t m, std::size_t k, unsigned limbs,
                     const std::int64_t* z, const std::int64_t* y_david, std::int64_t* y) {

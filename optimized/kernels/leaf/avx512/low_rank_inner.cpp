@@ -1,8 +1,5 @@
 // z = B q (DECO-7): vpdpwssd multiplies pairs of columns of B by pairs of activations.
-//
-// B is cut into groups of 8 rows and slices of 128 columns, [ceil(k/8)][ceil(n/128)][8], padded
-// with zeros, each of them four registers in three (twelve_bits.hpp), so that a group is read from
-// its beginning to its end.
+// twelve_bits.hpp has the layout of B.
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/kernels/leaf/avx512/layout.hpp"
 #include "optimized/kernels/leaf/avx512/twelve_bits.hpp"
@@ -13,16 +10,11 @@ namespace {
 
 namespace parameters = base::parameters;
 
-constexpr std::size_t group_rows = 8, slice = 4 * packed_lanes;
-
 /// Slices whose products sum in 32 bits: a lane takes 2 columns of each register.
 constexpr std::size_t pass = 4;
 static_assert(std::int64_t{parameters::largest_factor} * parameters::largest_activation_norm * 2 *
                   4 * pass <
               std::int64_t{1} << 31);
-
-constexpr std::size_t groups_of(std::size_t k) { return (k + group_rows - 1) / group_rows; }
-constexpr std::size_t slices_of(std::size_t n) { return (n + slice - 1) / slice; }
 
 /// sum += a row's slice times the activations in q.
 [[gnu::always_inline]] inline void add_slice(__m512i& sum, const std::uint8_t* row, const Four& q) {
@@ -86,23 +78,6 @@ __m512i lane_sums(const __m512i* parts) {
 }
 
 }  // namespace
-
-std::size_t right_bytes(std::size_t k, std::size_t n) {
-    return groups_of(k) * slices_of(n) * group_rows * four_bytes;
-}
-
-void pack_right(const std::int16_t* b, std::size_t k, std::size_t n, PackedRight* right) {
-    for (std::size_t c = 0; c < groups_of(k) * group_rows; ++c) {
-        for (std::size_t s = 0; s < slices_of(n); ++s) {
-            const auto entry = [&](std::size_t g, std::size_t lane) {
-                const std::size_t j = s * slice + g * packed_lanes + lane;
-                return c < k && j < n ? b[c * n + j] : std::int16_t{0};
-            };
-            const std::size_t place = (c / group_rows * slices_of(n) + s) * group_rows;
-            pack_four(entry, raw(right) + (place + c % group_rows) * four_bytes);
-        }
-    }
-}
 
 void low_rank_inner(const PackedRight* right, std::size_t k, std::size_t n, const std::int16_t* q,
                     std::int64_t* z) {

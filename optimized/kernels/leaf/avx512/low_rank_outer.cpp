@@ -1,9 +1,6 @@
 // y = 2^t y_D + A z (LIN-2, DECO-7): vpdpwssd multiplies pairs of columns of 16 rows by pairs of
 // limbs of z, and the sums of the limbs meet in 64 bits at the end of a pass.
-//
-// A is cut into passes of 128 columns, panels of 64 rows and pairs of columns,
-// [ceil(k/128)][ceil(m/64)][pairs of the pass], padded with zeros: the pairs of a panel are four
-// registers of 16 rows in three (twelve_bits.hpp). Behind them stand the exponents of the rows.
+// twelve_bits.hpp has the layout of A.
 #include "optimized/base/secret_buffer.hpp"
 #include "optimized/kernels/leaf/avx512/layout.hpp"
 #include "optimized/kernels/leaf/avx512/twelve_bits.hpp"
@@ -12,11 +9,6 @@
 
 namespace slip::kernels::avx512 {
 namespace {
-
-/// Where the exponents begin.
-constexpr std::size_t exponents_at(std::size_t m, std::size_t k) {
-    return panels_of(m) * pairs_of(k) * four_bytes;
-}
 
 /// The same limb of a pair of columns, in every lane.
 [[gnu::always_inline]] inline __m512i broadcast(const std::int16_t* limbs) {
@@ -120,32 +112,6 @@ template <unsigned Limbs>
 }
 
 }  // namespace
-
-std::size_t left_bytes(std::size_t m, std::size_t k) {
-    return exponents_at(m, k) + panels_of(m) * panel_rows;
-}
-
-void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, PackedLeft* left) {
-    std::uint8_t* bytes = raw(left);
-    std::uint8_t* const exponents = bytes + exponents_at(m, k);
-    for (std::size_t i = 0; i < panels_of(m) * panel_rows; ++i) {
-        exponents[i] = i < m ? exponent_of(a + i * k, k) : std::uint8_t{0};
-    }
-    for (std::size_t column = 0; column < k; column += factor_pass) {
-        const std::size_t width = least(k - column, factor_pass);
-        for (std::size_t first = 0; first < panels_of(m) * panel_rows; first += panel_rows) {
-            for (std::size_t pair = 0; pair < pairs_of(width); ++pair, bytes += four_bytes) {
-                const auto entry = [&](std::size_t g, std::size_t lane) {
-                    const std::size_t i = first + g * packed_lanes / 2 + lane / 2;
-                    const std::size_t c = 2 * pair + lane % 2;
-                    if (i >= m || c >= width) return 0;
-                    return a[i * k + column + c] >> exponents[i];
-                };
-                pack_four(entry, bytes);
-            }
-        }
-    }
-}
 
 void low_rank_outer(const PackedLeft* left, std::size_t m, std::size_t k, unsigned limbs,
                     const std::int64_t* z, const std::int64_t* y_david, std::int64_t* y) {

@@ -1,6 +1,14 @@
 // How the factors are packed (PARAM-2: 12 bits per entry): three registers of 16-bit lanes hold
 // four. The entries of the first three stand in the upper 12 bits of their lanes; the 4 bits below
 // them are, in this order from the least, those of the fourth.
+//
+// B is cut into groups of 8 rows and slices of 128 columns, [ceil(k/8)][ceil(n/128)][8], padded
+// with zeros, each of them four registers in three, so that a group is read from its beginning to
+// its end.
+//
+// A is cut into passes of 128 columns, panels of 64 rows and pairs of columns,
+// [ceil(k/128)][ceil(m/64)][pairs of the pass], padded with zeros: the pairs of a panel are four
+// registers of 16 rows in three. Behind them stand the exponents of the rows.
 #pragma once
 
 #include <immintrin.h>
@@ -9,6 +17,8 @@
 #include <cstdint>
 
 #include "optimized/base/parameters.hpp"
+#include "optimized/kernels/leaf/avx512/layout.hpp"
+#include "optimized/kernels/leaf/factor_limbs.hpp"
 
 namespace slip::kernels::avx512 {
 
@@ -17,11 +27,26 @@ static_assert(base::parameters::largest_factor < 1 << 11);
 constexpr std::size_t packed_lanes = 32;                  // entries a register
 constexpr std::size_t four_bytes = packed_lanes * 2 * 3;  // four registers, packed
 
+constexpr std::size_t group_rows = 8, slice = 4 * packed_lanes;  // of B
+
+[[gnu::always_inline]] static constexpr std::size_t groups_of(std::size_t k) {
+    return (k + group_rows - 1) / group_rows;
+}
+[[gnu::always_inline]] static constexpr std::size_t slices_of(std::size_t n) {
+    return (n + slice - 1) / slice;
+}
+
+/// Where the exponents of A begin.
+[[gnu::always_inline]] static constexpr std::size_t exponents_at(std::size_t m, std::size_t k) {
+    return panels_of(m) * pairs_of(k) * four_bytes;
+}
+
 /// entry(g, lane): the entry of lane `lane` of register g < 4, in -2047 .. 2047.
 template <class Entry>
 [[gnu::always_inline]] static inline void pack_four(const Entry& entry, std::uint8_t* packed) {
     for (std::size_t lane = 0; lane < packed_lanes; ++lane) {
         const auto fourth = static_cast<unsigned>(entry(3, lane));
+#pragma GCC unroll 3
         for (std::size_t g = 0; g < 3; ++g) {
             const unsigned nibble = (fourth >> (4 * g)) & 15;
             const unsigned bits = (static_cast<unsigned>(entry(g, lane)) << 4) | nibble;

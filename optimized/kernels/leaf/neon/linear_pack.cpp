@@ -1,21 +1,27 @@
 // The layout of packed weights, which the products read from front to back.
 #include "optimized/kernels/leaf/neon/layout.hpp"
 #include "optimized/kernels/leaf/prototypes.hpp"
+#include "optimized/kernels/leaf/weight_panels.hpp"
 
 namespace slip::kernels::neon {
+namespace {
+
+using Panels = WeightPanels<panel_rows, step_columns>;
+
+/// A function of its own, of which proofs/asm proves what it does.
+[[gnu::noinline]] void pack_panel(const std::int8_t* w, std::size_t rows, std::size_t n,
+                                  std::int8_t* packed) {
+    Panels::pack_panel(w, rows, n, packed);
+}
+
+}  // namespace
 
 std::size_t packed_bytes(std::size_t m, std::size_t n) {
     return panels_of(m) * steps_of(n) * step_bytes;
 }
 
 void pack(const std::int8_t* w, std::size_t m, std::size_t n, PackedWeights* packed) {
-    for (std::size_t i = 0; i < panels_of(m) * panel_rows; ++i) {
-        for (std::size_t j = 0; j < steps_of(n) * step_columns; ++j) {
-            const std::size_t step = i / panel_rows * steps_of(n) + j / step_columns;
-            raw(packed)[step * step_bytes + i % panel_rows * step_columns + j % step_columns] =
-                i < m && j < n ? w[i * n + j] : std::int8_t{0};
-        }
-    }
+    Panels::pack_all(w, m, n, raw(packed), pack_panel);
 }
 
 }  // namespace slip::kernels::neon

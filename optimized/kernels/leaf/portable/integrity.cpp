@@ -25,26 +25,6 @@ struct Sums {
 
 }  // namespace
 
-std::size_t combinations_bytes(std::size_t n, std::size_t planes) {
-    return blocks_of(n) * planes * block_bytes;
-}
-
-void pack_combinations(const std::uint8_t* w, std::size_t n, std::size_t planes,
-                       PackedCombinations* packed) {
-    std::int8_t* out = raw(packed);
-    for (std::size_t j = 0; j < n; j += block_entries) {
-        for (std::size_t p = 0; p < planes; ++p) {
-            for (std::size_t a = 0; a < base::parameters::kappa; ++a) {
-                const std::uint8_t* const row = w + (a * planes + p) * n;
-                for (std::size_t i = j; i < j + block_entries; ++i) {
-                    *out++ = static_cast<std::int8_t>(i < n ? lift(row[i], moduli[p].prime)
-                                                            : std::int32_t{0});
-                }
-            }
-        }
-    }
-}
-
 void combine(const PackedCombinations* packed, std::size_t n, std::size_t planes,
              const std::uint8_t* v, std::size_t b, std::uint8_t* out) {
     combine_blocks<Sums>(raw(packed), n, planes, v, b, out);

@@ -1,5 +1,4 @@
 // z = B q (DECO-7). B stays row-major, in 16 bits per entry.
-#include <algorithm>
 #include <limits>
 
 #include "optimized/kernels/leaf/prototypes.hpp"
@@ -23,12 +22,6 @@ inline std::int32_t pass_product(const std::int16_t* b, const std::int16_t* q, s
 }
 
 }  // namespace
-
-std::size_t right_bytes(std::size_t k, std::size_t n) { return k * n * sizeof(std::int16_t); }
-
-void pack_right(const std::int16_t* b, std::size_t k, std::size_t n, PackedRight* right) {
-    std::copy_n(b, k * n, reinterpret_cast<std::int16_t*>(right));
-}
 
 void low_rank_inner(const PackedRight* right, std::size_t k, std::size_t n, const std::int16_t* q,
                     std::int64_t* z) {

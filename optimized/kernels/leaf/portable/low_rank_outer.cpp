@@ -1,6 +1,4 @@
-// y = 2^t y_D + A z (LIN-2, DECO-7). A stays row-major, in 16 bits per entry; behind the entries,
-// shifted right by their row's exponent, stand the exponents, one byte per row.
-#include "optimized/kernels/leaf/factor_limbs.hpp"
+// y = 2^t y_D + A z (LIN-2, DECO-7). low_rank_pack.cpp has the layout of A.
 #include "optimized/kernels/leaf/prototypes.hpp"
 
 namespace slip::kernels::portable {
@@ -26,21 +24,6 @@ void combine_rows(const std::int16_t* a, const std::uint8_t* exponents, std::siz
 }
 
 }  // namespace
-
-std::size_t left_bytes(std::size_t m, std::size_t k) { return m * (k * sizeof(std::int16_t) + 1); }
-
-void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, PackedLeft* left) {
-    std::uint8_t* bytes = raw(left);
-    auto* const entries = reinterpret_cast<std::int16_t*>(bytes);
-    std::uint8_t* const exponents = bytes + m * k * sizeof *entries;
-    for (std::size_t i = 0; i < m; ++i) {
-        exponents[i] = exponent_of(a + i * k, k);
-        for (std::size_t c = i * k; c < (i + 1) * k; ++c) {
-            entries[c] =
-                static_cast<std::int16_t>(a[c] >> exponents[i]);  // a multiple of 2^exponent
-        }
-    }
-}
 
 void low_rank_outer(const PackedLeft* left, std::size_t m, std::size_t k, unsigned,
                     const std::int64_t* z, const std::int64_t* y_david, std::int64_t* y) {
