@@ -273,7 +273,7 @@ SIZE_MUTANTS = [
 # The same of what the portable products consist of, for so many rows and vectors: 15 columns taken for 16, a
 # rest of 8 left out; every other pass left out, a vector's second pass elsewhere.
 OF_ROWS = {"add_products": ((r"cmp +rax,0xe\b", "cmp rax,0xd", "n=3"),
-                            (r"(and +r\w+|test +\w+),0xf\b", r"\1,0x7", "n=3")),
+                            (r"(and +[re]\w+|test +\w+),0xf\b", r"\1,0x7", "n=3")),
            "multiply_rows": ((r"(and +\w+,0xfffffffffffff)e00", r"\1c00", "width=513"),
                              (r"(add +\w+,0x)400\b", r"\g<1>402", "width=512"))}
 SIZE_MUTANTS += [("portable", f"{function}<{rows}, {vectors}>", ANY, f"{function}<{rows}ul, {vectors}ul>",
