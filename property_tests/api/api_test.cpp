@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-#include "property_tests/generators/onnx_encoder.hpp"
+#include "property_tests/api/small_network.hpp"
 #include "property_tests/generators/refusal.hpp"
 #include "property_tests/generators/synthetic_model.hpp"
 #include "property_tests/generators/temporary_folder.hpp"
@@ -409,21 +409,6 @@ TEST(Embedding, DECO_6_splitting_reports_progress_and_leaves_what_exists_alone) 
     options.plan = {{std::size_t{0}, "no_such_layer", 1}};
     EXPECT_THROW(split_checkpoint(deployment.model, options), BadInput);
     EXPECT_FALSE(std::filesystem::exists(options.out));
-}
-
-/// A 4 x 3 image of 2 channels; Conv to 3 (2 x 2), Relu, Flatten, Gemm to 4.
-std::string network_file() {
-    const auto weights = [](std::size_t count) {
-        std::vector<float> values(count);
-        for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>((7 * i) % 11) - 5;
-        return values;
-    };
-    using namespace onnx_encoder;
-    return onnx_encoder::model(
-        floats("kernel.weight", {3, 2, 2, 2}, weights(24)) + floats("M", {4, 18}, weights(72)) +
-        value_info(11, "x", {1, 2, 4, 3}) + node("Conv", {"x", "kernel.weight"}, "a") +
-        node("Relu", {"a"}, "b") + node("Flatten", {"b"}, "f") +
-        node("Gemm", {"f", "M"}, "y", attribute("transB", 1)) + value_info(12, "y", {1, 4}));
 }
 
 TEST(Embedding, CNN_5_LIN_4_a_convolutional_network_equals_the_unsplit_one) {
