@@ -11,12 +11,16 @@
 #include <cstring>
 #include <filesystem>
 #include <functional>
+#include <new>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
+#include "optimized/c_api/guarded.hpp"
 #include "property_tests/api/c_handles.hpp"
+#include "slip/error.hpp"
 #include "slip/slip.h"
 #include "slip/tls.hpp"
 
@@ -286,6 +290,20 @@ TEST(CBoundary, every_thread_has_its_own_last_error) {
     EXPECT_STREQ(slip_last_error(), "the handle is NULL") << "of the last call that failed";
 }
 
+TEST(CBoundary, every_kind_of_error_has_its_status) {
+    const auto expect_status = [](const auto& error, slip_status status, const std::string& says) {
+        expect_refused(c_api::guarded([&] { throw error; }), status, says);
+    };
+    expect_status(BadInput("bad"), SLIP_BAD_INPUT, "bad");
+    expect_status(ProtocolError("gone"), SLIP_PROTOCOL_ERROR, "gone");
+    expect_status(IntegrityError("wrong"), SLIP_INTEGRITY_ERROR, "wrong");
+    expect_status(Overloaded("later"), SLIP_OVERLOADED, "later");
+    expect_status(InternalError("broken"), SLIP_INTERNAL_ERROR, "broken");
+    expect_status(std::bad_alloc(), SLIP_OUT_OF_MEMORY, "not enough memory");
+    expect_status(std::runtime_error("other"), SLIP_INTERNAL_ERROR, "other");
+    expect_status(7, SLIP_INTERNAL_ERROR, "unknown type");
+}
+
 std::array<int, 2> socket_pair() {
     std::array<int, 2> ends{};
     EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, ends.data()), 0);
@@ -379,6 +397,27 @@ TEST(CBoundary, SESS_7_charlie_and_david_over_tls) {
     EXPECT_EQ(keys.lines, std::vector<std::string>());
 }
 
+TEST(CBoundary, SESS_7_a_server_reports_whom_it_does_not_know) {
+    SmallServer keys;
+    make_keys(keys.folder / "strangers");
+    const auto david = small_david();
+    const auto server = keys.opened_for(david.get());
+    std::uint16_t port = 0;
+    ASSERT_EQ(slip_server_port(server.get(), &port), SLIP_OK);
+    slip_status ran = SLIP_INTERNAL_ERROR;
+    std::thread thread([&] { ran = slip_run_server(server.get()); });
+    const std::string endpoint = "127.0.0.1:" + std::to_string(port);
+    slip_language_model* place = nullptr;
+    expect_refused(slip_open_charlie_tls(small_served().artifact.c_str(), endpoint.c_str(),
+                                         (keys.folder / "strangers/charlie").c_str(), nullptr,
+                                         &place, nullptr),
+                   SLIP_PROTOCOL_ERROR, endpoint);
+    EXPECT_EQ(slip_stop_server(server.get()), SLIP_OK);
+    thread.join();
+    EXPECT_EQ(ran, SLIP_OK);
+    EXPECT_EQ(keys.lines.size(), 1U);
+}
+
 TEST(CBoundary, what_david_cannot_serve_is_named) {
     SmallServer keys;
     const auto david = small_david();
@@ -445,6 +484,8 @@ TEST(CBoundary, a_scheduler_takes_the_model_and_generates) {
     p.request.on_end = see_end;
     p.request.context = &seen;
     expect_refused(slip_forward(model.get(), &p.id, 1, &p.value), SLIP_BUSY, "in a scheduler");
+    EXPECT_EQ(slip_max_positions(model.get(), &p.count), SLIP_OK);
+    EXPECT_EQ(p.count, 160U);
     expect_refused(slip_submit(scheduler.get(), nullptr, nullptr), SLIP_BAD_INPUT,
                    "request is NULL");
     p.request.gbnf = p.request.json_schema = "{}";
@@ -480,6 +521,11 @@ TEST(CBoundary, a_model_of_an_open_sequence_does_not_go_to_a_scheduler) {
     expect_refused(slip_open_scheduler(model.get(), &options, &scheduler), SLIP_BAD_INPUT,
                    "keeps_no_prompts and kept_prompt_bytes");
     options.kept_prompt_bytes = 0;
+    options.ends_when_lost = 1;
+    options.reopen_limit_ms = 1;
+    expect_refused(slip_open_scheduler(model.get(), &options, &scheduler), SLIP_BAD_INPUT,
+                   "ends_when_lost and reopen_limit_ms");
+    options.reopen_limit_ms = 0;
     const auto opens = opened<slip_scheduler>(
         [&](slip_scheduler** place) { return slip_open_scheduler(model.get(), &options, place); });
 }

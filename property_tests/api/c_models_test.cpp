@@ -230,6 +230,27 @@ TEST(CModels, a_callback_stops_a_generation_and_a_sequence_goes_on) {
     EXPECT_EQ(count, 2U);
 }
 
+TEST(CModels, MODEL_17_a_bias_forbids_a_token) {
+    const auto model = unsplit_handle();
+    const CIds prompt = four_token_prompt();
+    slip_sampling_options options = up_to(1);
+    std::int32_t id = -1;
+    std::size_t count = 0;
+    const auto generate = [&] {
+        return slip_generate(model.get(), prompt.data(), prompt.size(), &options, nullptr, nullptr,
+                             &id, &count);
+    };
+    ASSERT_EQ(generate(), SLIP_OK) << slip_last_error();
+    const slip_token_bias against = {id, -1000};
+    options.logit_bias = &against;
+    options.logit_bias_count = 1;
+    id = -1;
+    ASSERT_EQ(generate(), SLIP_OK) << slip_last_error();
+    EXPECT_NE(id, against.id);
+    options.logit_bias = nullptr;
+    expect_refused(generate(), SLIP_BAD_INPUT, "logit_bias is NULL");
+}
+
 /// Asks its model, computes with it and frees it, from within a generation.
 int meddle_with(void* context, std::int32_t, const float*, std::size_t) {
     auto* const model = static_cast<slip_language_model*>(context);
