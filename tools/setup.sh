@@ -14,7 +14,7 @@ test_packages="openssl curl coq libcoq-mathcomp-ssreflect libcoq-mathcomp-algebr
   chromium chromium-driver python3-selenium"
 # What trains the attackers of experiments/safety.
 experiment_packages="libtorch-dev libopenblas0-pthread"
-# What reads alerts; what builds Debian packages; what runs job arrays.
+# For `./test --full`: Prometheus reads the alerts, Slurm runs job arrays, the others build Debian packages.
 full_packages="prometheus debhelper lintian slurm-wlm munge"
 # What 'slip bench kernels' compares with; it is built without those that are not there.
 peer_packages="libopenblas-dev fflas-ffpack libntl-dev libflint-dev libdnnl-dev libeigen3-dev"
@@ -41,7 +41,7 @@ install_missing() {
 }
 
 studies=ON  # whether the programs of studies are built
-unity=ON    # whether a folder that is new compiles many files together: sooner from nothing, later after an edit
+unity=ON    # whether a new folder compiles many files together: faster from scratch, slower after an edit
 # build PRESET TESTS(ON|OFF) [TARGET...]: configures and builds in build/PRESET.
 build() {
   local preset=$1 tests=$2 together=(); shift 2

@@ -41,6 +41,11 @@ MUTANTS = [
      "nop"),
     ("portable", "multiply_vectors<4, 2>", ANY, "multiply_vectors<4ul, 2ul>", r"mov +r14d,0x4\b",
      r"\g<0>; mov WORD PTR [rsp+0x60],r12w"),
+    # The number of a plane's prime added to where the plane, or W, begins.
+    ("portable", "join_planes", ANY, "join_planes", r"mov +rbx,QWORD PTR \[r10\+0x28\]",
+     r"\g<0>; add rbx,QWORD PTR [r10+0x20]"),
+    ("portable", "multiply_rows<2, 4>", ANY, "multiply_rows<2ul, 4ul>", r"add +rdi,QWORD PTR \[rbx\]",
+     r"\g<0>; add rdi,QWORD PTR [rbx+0x20]"),
     ("portable", "gemm", ANY, "gemm", r"mov +QWORD PTR \[rsp\+0x18\],r9", "mov QWORD PTR [rsp+0x18],r8"),
     ("portable", "gemm_plane", ANY, "gemm_plane", r"mov +QWORD PTR \[rsp\+0x20\],r9",
      "mov QWORD PTR [rsp+0x20],0x0"),

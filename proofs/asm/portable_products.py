@@ -39,9 +39,10 @@ def pairs_of(planes):
 
 
 def product_at(run, fields):
-    """The address of a Product."""
+    """The address of a Product. What a function has no use for is None: it may be anything."""
     where = run.place(8 * FIELDS, 8)
-    words(run.machine, where, fields)
+    words(run.machine, where, [run.fresh(f"field_{k}[0]", 64) if v is None else v
+                               for k, v in enumerate(fields)])
     return where
 
 
@@ -88,9 +89,8 @@ def every_vector(run):
 
 def join_planes(image, run, backend):
     """Of any columns of a panel, at most."""
-    for planes, offset, q in every_vector(run):
-        if offset == 0:  # a single plane's residues are taken as they are
-            join_planes_of(Vector(run, planes, offset, q, "n"), backend)
+    for vector in every_vector(run):
+        join_planes_of(Vector(run, *vector, "n"), backend)
 
 
 def join_planes_of(one, backend):
@@ -113,7 +113,7 @@ def join_planes_of(one, backend):
             spec = z3.Extract(15, 0, linear.joined(*one.primes).value(z3.Concat(*reversed(elements))))
         run.expect(code, spec, 16, "an element of a vector")
     out = machine.output("joined", t.scale(width, 2, 64), 2, reads, check)
-    product = product_at(run, (0, 0, one.length, one.planes, one.offset, x_at, 0))
+    product = product_at(run, (None, None, one.length, one.planes, one.offset, x_at, None))
     one.explorer.call(f"{SPACE}{backend}::join_planes", [product, one.number, first, width, out])
 
 
@@ -154,7 +154,7 @@ def finish_of(one, is_first, backend):
                                   check=check(k)) for k, (at, p) in enumerate(zip(places, one.primes))])
     region = machine.regions[t.ident(y_at)]
     Remainders(machine, region, [Part((at,), (t.add(at, 1, 64),)) for at in places])
-    product = product_at(run, (0, one.length, 0, one.planes, one.offset, 0, y_at))
+    product = product_at(run, (None, one.length, None, one.planes, one.offset, None, y_at))
     one.explorer.call(f"{SPACE}{backend}::finish", [product, one.number, i, is_first, sum_])
 
 
@@ -206,7 +206,7 @@ class Rows:
                      sizes.total(before) + rows * n <= sizes.total(whole))
         self.w_at = machine.input("w", whole, 1, [run.family("w", 8)])
         self.x_at = machine.input("x", 2 * PANEL * vectors, 2, [run.family("x", 16)])
-        self.product = product_at(run, (self.w_at, self.m, self.n, 0, 0, 0, 0))
+        self.product = product_at(run, (self.w_at, self.m, self.n, None, None, None, None))
         self.begin = t.add(before, self.first, 64)
         self.grid = Grid(machine, (rows, vectors))
 
@@ -292,7 +292,7 @@ class Vectors:
         self.n = sizes.symbol("n", 1, EXTENT) if has_columns else 0
         self.vector, self.joined, self.marks = sizes.symbol("vector", 0, 7 * EXTENT), None, {}
         self.grid = Grid(self.machine, (self.m, self.n if has_columns else 1))
-        self.product = product_at(run, (0, self.m, self.n, 0, 0, 0, 0))
+        self.product = product_at(run, (None, self.m, self.n, None, None, None, None))
 
     def call(self, backend):
         name = f"{SPACE}{backend}::multiply"

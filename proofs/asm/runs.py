@@ -87,7 +87,7 @@ def all_runs():
 
 
 def add_residues(add):
-    """Of listed sizes: whole registers, and what is left."""
+    """Those of listed sizes: whole registers, and what is left."""
     for backend in ("portable", "avx2", "avx512"):
         add(backend, "mask", ANY, residues.mask)
         add(backend, "unmask", ANY, residues.unmask)

@@ -3,8 +3,8 @@
 // test: threads
 #include <gtest/gtest.h>
 
-#include <array>
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>

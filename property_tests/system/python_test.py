@@ -11,6 +11,7 @@ import os
 import pkgutil
 import re
 import shutil
+import socket
 import subprocess
 import sys
 import textwrap
@@ -110,6 +111,15 @@ class LanguageModels(Python, SystemTest):
             with self.assertRaisesRegex(slip.BadInput, "expected a text without NUL"):
                 call()
         self.assertEqual(len(self.model.encode("\0\0")), 1 + 2)  # a blank before it, as before every text
+        with self.assertRaisesRegex(slip.BadInput, "expected a text of Unicode"):
+            self.model.complete(PROMPT, 4, stop=["\udcff"])
+
+    def test_a_socket_is_closed_also_if_its_model_cannot_be_opened(self):
+        for artifact, options in [("model\0", {}), ("model", {"seal": "key\0"})]:
+            ours, theirs = socket.socketpair()
+            with theirs, self.assertRaises(slip.BadInput):
+                slip.LanguageModel.over_socket(artifact, ours, **options)
+            self.assertEqual(ours.fileno(), -1)
 
     def test_a_sequence_goes_on(self):
         whole = self.model.generate(self.prompt, 8)

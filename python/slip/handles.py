@@ -23,13 +23,17 @@ OnToken = Callable[[int, ctypes.Array[c_float]], object]
 
 
 def c_text(value: StrPath | None) -> bytes | None:
-    """A path or a text for C; None stays NULL. Raises BadInput for one with a NUL, where C would end it."""
+    """A path or a text for C; None stays NULL. A path may have any bytes. Raises BadInput for a NUL, where C
+    would end it, and for a text that is not Unicode."""
     if value is None:
         return None
-    text = os.fspath(value)
-    if "\0" in text:
-        raise BadInput(f"{text!r}: expected a text without NUL")
-    return text.encode()
+    try:
+        text = os.fsencode(value) if isinstance(value, os.PathLike) else value.encode()
+    except UnicodeEncodeError:
+        raise BadInput(f"{value!r}: expected a text of Unicode") from None
+    if b"\0" in text:
+        raise BadInput(f"{value!r}: expected a text without NUL")
+    return text
 
 
 def c_ids(ids: Sequence[int]) -> ctypes.Array[c_int32]:

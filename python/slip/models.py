@@ -122,9 +122,11 @@ class Model(Object):
                     **options: Unpack[CharlieKeywords]) -> Self:
         """As over_tls(), over the connected socket `connection`, which belongs to the model from now on, and
         is closed also if this fails."""
-        kept, chosen = cls._options(note, options)
-        end = connection.detach()
-        return cls._open("charlie_fd", c_text(artifact), end, end, byref(chosen), kept=kept)
+        with connection:  # until C has it, which closes it in every case
+            kept, chosen = cls._options(note, options)
+            path = c_text(artifact)
+            end = connection.detach()
+        return cls._open("charlie_fd", path, end, end, byref(chosen), kept=kept)
 
     @classmethod
     def in_process(cls, artifact: StrPath, note: Note | None = None,
