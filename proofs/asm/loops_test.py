@@ -17,7 +17,7 @@ from sizes import WORK, Contradictions, Sizes, conjuncts
 MASK, BELOW, QUANTISE = ("avx512", "mask"), ("avx512", "below"), ("avx512", "quantise")
 PANEL, COMBINE = ("avx2", "multiply_panel_by_1"), ("avx512", "combine")
 GEMM, BLOCK = ("avx512", "gemm"), ("avx512", "multiply_block<1>")
-SUMS, VECTORS = ("portable", "add_products<2, 4>"), ("portable", "multiply_vectors<4, 1>")
+SUMS, VECTORS = ("portable", "add_products_2_4"), ("portable", "multiply_vectors<4, 1>")
 JOINED, PASS = ("avx2", "multiply_block"), ("avx2", "multiply_pass<1>")
 EXPONENT = "portable", "least_exponent"
 

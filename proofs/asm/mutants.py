@@ -35,7 +35,7 @@ MUTANTS = [
     # A pair without its inverse; a row's weights are those of the row before; the vectors are
     # not joined, or written to; planes that belong to nothing; another prime.
     ("portable", "join_planes", ANY, "join_planes", r"imul +edx,ebp", "nop"),
-    ("portable", "add_products<2, 4>", ANY, "add_products<2ul, 4ul>", r"add +r14,rdi", "mov r14,rdi"),
+    ("portable", "add_products_2_4", ANY, "add_products_2_4", r"add +r14,rdi", "mov r14,rdi"),
     ("portable", "multiply_rows<2, 4>", ANY, "multiply_rows<2ul, 4ul>", r"sete +(\w+)", r"setne \1"),
     ("portable", "multiply_vectors<4, 1>", ANY, "multiply_vectors<4ul, 1ul>", r"call [^\n]*join_planes[^\n]*",
      "nop"),
@@ -281,9 +281,9 @@ OF_ROWS = {"add_products": ((r"cmp +rax,0xe\b", "cmp rax,0xd", "n=3"),
                             (r"(and +[re]\w+|test +\w+),0xf\b", r"\1,0x7", "n=3")),
            "multiply_rows": ((r"(and +\w+,0xfffffffffffff)e00", r"\1c00", "width=513"),
                              (r"(add +\w+,0x)400\b", r"\g<1>402", "width=512"))}
-SIZE_MUTANTS += [("portable", f"{function}<{rows}, {vectors}>", ANY, f"{function}<{rows}ul, {vectors}ul>",
-                  *change) for rows, vectors in portable_products.SHAPES
-                 for function, changes in OF_ROWS.items() for change in changes]
+for function, changes in OF_ROWS.items():
+    for own, symbol in (portable_products.of_shape(function, *shape) for shape in portable_products.SHAPES):
+        SIZE_MUTANTS += [("portable", own, ANY, symbol, *change) for change in changes]
 # A row less than there must be for a group; a panel of another width; the second one elsewhere.
 SIZE_MUTANTS += [("portable", f"multiply_vectors<{rows}, {vectors}>", ANY,
                   f"multiply_vectors<{rows}ul, {vectors}ul>", *change)
@@ -296,7 +296,7 @@ SIZE_MUTANTS_OF_CLANG = [
     ("portable", "mask", ANY, "mask", r"cmp +r11,rdx", "cmp r11d,edx", "n=37 planes=1"),
     ("portable", "below", ANY, "below", r"cmp +rsi,rcx", "cmp esi,ecx", "n=21"),
     ("portable", "dequantise", ANY, "dequantise", r"test +dl,0x1", "test dl,0x3", "m=4"),
-    ("portable", "add_products<4, 1>", ANY, "add_products<4ul, 1ul>", r"cmp +rcx,0x8\b", "cmp rcx,0x7",
+    ("portable", "add_products_4_1", ANY, "add_products_4_1", r"cmp +rcx,0x8\b", "cmp rcx,0x7",
      "n=3"),
     ("portable", "multiply_rows<2, 4>", ANY, "multiply_rows<2ul, 4ul>", r"add +r13,0x400\b", "add r13,0x402",
      "width=512"),
@@ -326,7 +326,7 @@ SLOW_SIZE_MUTANTS = [
 # (backend, kernel, sizes) whose proof must fail without the ranges that the contract requires; the last
 # has it tried at these sizes alone, for time.
 RANGES_NEEDED = [("portable", "unmask", ANY), ("avx512", "unmask", ANY),
-                 ("portable", "add_products<1, 1>", ANY), ("portable", "low_rank_inner", ANY),
+                 ("portable", "add_products_1_1", ANY), ("portable", "low_rank_inner", ANY),
                  ("avx2", "join_pair", ANY),
                  ("avx512", "low_rank_inner", ANY, "k=1 n=645")]
 

@@ -34,6 +34,13 @@ SHAPES = (2, 4), (4, 2), (4, 1), (1, 4), (1, 2), (1, 1)
 WIDEST = {vectors: rows for rows, vectors in SHAPES[:3]}
 
 
+def of_shape(function, rows, vectors):
+    """(the row, the symbol) of a function for so many rows and vectors. `add_products` is no template's."""
+    if function == "add_products":
+        return (f"{function}_{rows}_{vectors}",) * 2
+    return f"{function}<{rows}, {vectors}>", f"{function}<{rows}ul, {vectors}ul>"
+
+
 def pairs_of(planes):
     return (planes + 1) // 2
 
@@ -181,8 +188,8 @@ def add_products(image, run, backend, rows, vectors):
             products = sums_of.stretch(((w, t.scale(stride, r, 64), 1), (x, v * PANEL, 1)), n, PASS)
             code = run.output(out + 8 * k, 64)
             sums_of.expect(code, 64, ([(products, 1)], {before[k]: 1}), f"sums[{r}][{v}]")
-    explorer.call(f"{SPACE}{backend}::add_products<{rows}ul, {vectors}ul>", [w_at, stride, x_at, n, out],
-                  conclude)
+    explorer.call(f"{SPACE}{backend}::{of_shape('add_products', rows, vectors)[1]}", [
+        w_at, stride, x_at, n, out], conclude)
 
 
 # --- rows of Y -----------------------------------------------------------------------------------
@@ -212,7 +219,8 @@ class Rows:
 
     def call(self, backend):
         shape = f"<{self.rows}ul, {self.vectors}ul>"
-        self.machine.hooks |= {f"{SPACE}{backend}::add_products{shape}": self.add_products,
+        added = of_shape("add_products", self.rows, self.vectors)[1]
+        self.machine.hooks |= {f"{SPACE}{backend}::{added}": self.add_products,
                                f"{SPACE}{backend}::finish": self.finish}
         self.explorer.call(f"{SPACE}{backend}::multiply_rows{shape}", [
             self.product, self.i, self.vector, self.first, self.width, self.x_at])
@@ -443,8 +451,8 @@ def add_rows(add):
     add("portable", "join_planes", any_size, join_planes)
     add("portable", "finish", any_size, finish)
     for rows, vectors in SHAPES:
-        add("portable", f"add_products<{rows}, {vectors}>", any_size, add_products, rows, vectors)
-        add("portable", f"multiply_rows<{rows}, {vectors}>", any_size, multiply_rows, rows, vectors)
+        for function in (add_products, multiply_rows):
+            add("portable", of_shape(function.__name__, rows, vectors)[0], any_size, function, rows, vectors)
     for vectors, rows in WIDEST.items():
         add("portable", f"multiply_vectors<{rows}, {vectors}>", any_size, multiply_vectors, vectors)
     for kernel in ("gemm", "gemm_plane"):

@@ -106,9 +106,13 @@ class Program:
     def place(self, proved):
         """Where the code of an object stands: its address. Raises Different unless its bytes are
         there and everything that they refer to is what the object refers to."""
-        code = next((s for s in proved.sections if s.flags & EXECUTABLE and s.content), None)
-        if code is None:
+        sections = [s for s in proved.sections if s.flags & EXECUTABLE and s.content]
+        if not sections:
             return None
+        if len(sections) > 1:
+            names = ", ".join(section.name for section in sections)
+            raise Different(f"{proved.name}: code in {names}: expected one section")
+        code, = sections
         inside = [s for s in proved.functions() if s.section == code.index]
         bases = set.intersection(*({a - s.value for a in self.addresses.get(s.name, ())} for s in inside))
         if len(bases) != 1:

@@ -7,6 +7,7 @@ import subprocess
 
 import report
 import shipped
+from elf import members
 
 SOURCE = "/leaf/portable/masking.cpp"  # a leaf that every processor's build has
 OBJECT = "portable_masking.o"
@@ -24,7 +25,7 @@ def refused(what, naming, attempt):
     return [f"{what} is not refused"]
 
 
-def with_flag(build, compiler, folder):
+def with_flag(build, compiler, folder, flag):
     """An archive's one object, compiled with one flag more."""
     commands = json.loads((build / "compile_commands.json").read_text())
     command, = (c for c in commands if c["file"].endswith(SOURCE))
@@ -33,8 +34,8 @@ def with_flag(build, compiler, folder):
         words.pop(0)
     words[0] = compiler
     words[words.index("-o") + 1] = str(folder / "masking.cpp.o")
-    subprocess.run([*words, "-O2"], cwd=command["directory"], check=True)
-    archive = folder / "another_flag.a"
+    subprocess.run([*words, flag], cwd=command["directory"], check=True)
+    archive = folder / f"{flag}.a"
     subprocess.run(["ar", "rc", archive, folder / "masking.cpp.o"], check=True)
     return archive
 
@@ -52,7 +53,11 @@ def check(build, objects, compiler, folder):
     proved = objects[OBJECT]
     function = next(f for f in proved.functions() if "4mask" in f.name)
     failures = refused("an archive compiled with -O2", ["masking.cpp.o"], lambda: shipped.compare_archive(
-        {OBJECT: proved}, with_flag(build, compiler, folder)))
+        {OBJECT: proved}, with_flag(build, compiler, folder, "-O2")))
+    (_, scattered), = members(with_flag(build, compiler, folder, "-ffunction-sections"))
+    program = shipped.Program((build / "slip").read_bytes(), "slip")
+    failures += refused("code in several sections", [scattered.name, "expected one section"],
+                        lambda: program.place(scattered))
     wrong = folder / archive.name
     wrong.write_bytes(flipped(archive.read_bytes(), proved, function, 3))
     failures += refused("one bit of an archive", ["masking.cpp.o", function.name],

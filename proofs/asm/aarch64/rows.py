@@ -83,7 +83,8 @@ PACKED, ROWS_PACKED, JOIN, FINISH, GEMM, GEMM_PLANE = (("portable", kernel, ANY,
 
 def of_shape(function, rows, vectors):
     """What the portable products consist of, for so many rows and vectors."""
-    return "portable", f"{function}<{rows}, {vectors}>", ANY, f"{function}<{rows}ul, {vectors}ul>"
+    own, symbol = portable_products.of_shape(function, rows, vectors)
+    return "portable", own, ANY, symbol
 
 
 SIZES = [

@@ -28,11 +28,28 @@ struct Product {
 void join_planes(const Product& product, std::size_t vector, std::size_t first, std::size_t width,
                  std::int16_t* joined);
 
-/// sums[r][v] += w[r][j] x[v][j], summed over j < n, for R rows of W that are `stride` apart and V
+/// sums[r][v] += w[r][j] x[v][j], summed over j < n, for rows of W that are `stride` apart and
 /// vectors that are `panel` apart. Requires n <= pair_pass, so that sums of 32 bits are exact.
+using AddProducts = void(const std::int8_t* w, std::size_t stride, const std::int16_t* x,
+                         std::size_t n, std::int64_t* sums);
+AddProducts add_products_2_4, add_products_4_2, add_products_4_1, add_products_1_4,
+    add_products_1_2, add_products_1_1;
+
+/// Of R rows and V vectors.
 template <std::size_t R, std::size_t V>
-void add_products(const std::int8_t* w, std::size_t stride, const std::int16_t* x, std::size_t n,
-                  std::int64_t* sums);
+constexpr AddProducts* add_products = nullptr;
+template <>
+inline constexpr AddProducts* add_products<2, 4> = add_products_2_4;
+template <>
+inline constexpr AddProducts* add_products<4, 2> = add_products_4_2;
+template <>
+inline constexpr AddProducts* add_products<4, 1> = add_products_4_1;
+template <>
+inline constexpr AddProducts* add_products<1, 4> = add_products_1_4;
+template <>
+inline constexpr AddProducts* add_products<1, 2> = add_products_1_2;
+template <>
+inline constexpr AddProducts* add_products<1, 1> = add_products_1_1;
 
 /// Element i of the planes of a vector of Y: sum, and what earlier panels left, modulo each prime.
 void finish(const Product& product, std::size_t vector, std::size_t i, bool first_panel,
