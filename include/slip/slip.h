@@ -10,7 +10,8 @@
  * opened since. A handle may be freed while another thread is in a call with it: what is behind it
  * lives until that call ends.
  *
- * Paths and texts are UTF-8 and end with a NUL, unless a length is given.
+ * Paths and texts are UTF-8 and end with a NUL, unless a length is given. A path may have other
+ * bytes, as files may; a message that names them then has them too.
  *
  * Options are given by a pointer to a struct whose first member is the struct's size, as the
  * caller's compiler knows it, so that later versions can add members behind the others:

@@ -111,8 +111,19 @@ class LanguageModels(Python, SystemTest):
             with self.assertRaisesRegex(slip.BadInput, "expected a text without NUL"):
                 call()
         self.assertEqual(len(self.model.encode("\0\0")), 1 + 2)  # a blank before it, as before every text
-        with self.assertRaisesRegex(slip.BadInput, "expected a text of Unicode"):
-            self.model.complete(PROMPT, 4, stop=["\udcff"])
+        for call in [lambda: self.model.complete(PROMPT, 4, stop=["\udcff"]),
+                     lambda: self.model.encode("\udcff")]:
+            with self.assertRaisesRegex(slip.BadInput, "expected a text of Unicode"):
+                call()
+
+    def test_paths_and_files_that_are_not_unicode_are_named_in_errors(self):
+        for path in [os.fsencode(self.folder) + b"/\xff", self.folder / "spoilt"]:
+            os.mkdir(path)
+            with open(os.path.join(path, os.fsencode("config.json") if isinstance(path, bytes)
+                                   else "config.json"), "wb") as file:
+                file.write(b'{"\xff\xfe": 1}')
+            with self.assertRaisesRegex(slip.BadInput, r"config[.]json.*\\xff"):
+                slip.LanguageModel.checkpoint(os.fsdecode(path))
 
     def test_a_socket_is_closed_also_if_its_model_cannot_be_opened(self):
         for artifact, options in [("model\0", {}), ("model", {"seal": "key\0"})]:
@@ -120,6 +131,11 @@ class LanguageModels(Python, SystemTest):
             with theirs, self.assertRaises(slip.BadInput):
                 slip.LanguageModel.over_socket(artifact, ours, **options)
             self.assertEqual(ours.fileno(), -1)
+        ours, theirs = socket.socketpair()
+        with theirs, unittest.mock.patch("slip.models.library", side_effect=slip.BadInput("no libslip")), \
+                self.assertRaises(slip.BadInput):
+            slip.LanguageModel.over_socket("model", ours)
+        self.assertEqual(ours.fileno(), -1)
 
     def test_a_sequence_goes_on(self):
         whole = self.model.generate(self.prompt, 8)

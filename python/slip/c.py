@@ -68,7 +68,12 @@ def library() -> ctypes.CDLL:
     return _loaded
 
 
+def message_of(line: bytes | None) -> str:
+    """A message of the library's, which may name a path or a file that is not Unicode."""
+    return (line or b"").decode(errors="backslashreplace")
+
+
 def call(name: str, *arguments: Any) -> None:
     """Calls slip_`name`. Raises what its status stands for, with the library's message."""
     status = getattr(library(), f"slip_{name}")(*arguments)
-    raise_for(status, library().slip_last_error().decode() if status != OK else "")
+    raise_for(status, message_of(library().slip_last_error()) if status != OK else "")

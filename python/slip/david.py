@@ -9,7 +9,7 @@ from socket import socket
 from typing import TypedDict
 
 from .c import StrPath, call, library
-from .handles import Callbacks, Note, Object, c_text, opened
+from .handles import Callbacks, Note, Object, c_path, c_text, opened
 from .structs import DavidOptions
 
 if sys.version_info >= (3, 11):  # an older Python runs the package, but cannot resolve its hints
@@ -32,7 +32,7 @@ class David(Object):
 
     def __init__(self, artifact: StrPath, **options: Unpack[DavidKeywords]) -> None:
         chosen = DavidOptions(**options)
-        super().__init__(opened("open_david", c_text(artifact), byref(chosen)))
+        super().__init__(opened("open_david", c_path(artifact), byref(chosen)))
 
     def serve(self, endpoint: str, certificates: StrPath, report: Note | None = None) -> Server:
         """A Server that listens at "HOST:PORT" over TLS. `certificates`: the folder TLS/david. report(line)
@@ -53,7 +53,7 @@ class Server(Object):
 
     def __init__(self, david: David, endpoint: str, certificates: StrPath, report: Note | None) -> None:
         self._report = Callbacks().report(report)
-        super().__init__(opened("open_server", david._handle, c_text(endpoint), c_text(certificates),
+        super().__init__(opened("open_server", david._handle, c_text(endpoint), c_path(certificates),
                                 self._report, None))
         port = c_uint16()
         call("server_port", self._handle, byref(port))

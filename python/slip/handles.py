@@ -10,7 +10,7 @@ from ctypes import POINTER, byref, c_float, c_int32, c_size_t, c_void_p
 from functools import partial
 from typing import Any, ClassVar
 
-from .c import StrPath, call, library
+from .c import StrPath, call, library, message_of
 from .errors import BadInput, BufferTooSmall
 from .structs import ON_PROGRESS, ON_TOKEN, REPORT, SplitProgress
 
@@ -22,15 +22,26 @@ OnProgress = Callable[[SplitProgress], object]
 OnToken = Callable[[int, ctypes.Array[c_float]], object]
 
 
-def c_text(value: StrPath | None) -> bytes | None:
-    """A path or a text for C; None stays NULL. A path may have any bytes. Raises BadInput for a NUL, where C
-    would end it, and for a text that is not Unicode."""
-    if value is None:
-        return None
+def utf8(text: str) -> bytes:
+    """Raises BadInput for a text that is not Unicode."""
     try:
-        text = os.fsencode(value) if isinstance(value, os.PathLike) else value.encode()
+        return text.encode()
     except UnicodeEncodeError:
-        raise BadInput(f"{value!r}: expected a text of Unicode") from None
+        raise BadInput(f"{text!r}: expected a text of Unicode") from None
+
+
+def c_text(text: str | None) -> bytes | None:
+    """A text for C; None stays NULL. Raises BadInput for one that is not Unicode, and for a NUL, where C
+    would end it."""
+    return None if text is None else without_nul(utf8(text), text)
+
+
+def c_path(path: StrPath | None) -> bytes | None:
+    """A path for C, of any bytes but NUL; None stays NULL. Raises BadInput for a NUL."""
+    return None if path is None else without_nul(os.fsencode(path), path)
+
+
+def without_nul(text: bytes, value: StrPath) -> bytes:
     if b"\0" in text:
         raise BadInput(f"{value!r}: expected a text without NUL")
     return text
@@ -94,7 +105,7 @@ class Callbacks:
         if function is None:
             return REPORT(0)
         guarded = partial(self.guard, function, None)
-        return REPORT(lambda _, line: guarded(line.decode()))
+        return REPORT(lambda _, line: guarded(message_of(line)))
 
     def check(self) -> None:
         """Raises what one of the functions has raised."""

@@ -10,9 +10,9 @@ from ctypes import byref, c_char_p, c_float, c_int, c_int32, c_size_t, c_void_p
 from socket import socket
 from typing import Any, ClassVar, TypedDict
 
-from .c import StrPath, call
+from .c import StrPath, call, library
 from .errors import BadInput
-from .handles import Callbacks, Note, Object, OnToken, c_ids, c_text, opened, with_buffer
+from .handles import Callbacks, Note, Object, OnToken, c_ids, c_path, c_text, opened, utf8, with_buffer
 from .structs import CharlieOptions, ChatMessage, RunStatistics, SamplingOptions, TokenBias
 
 if sys.version_info >= (3, 11):  # an older Python runs the package, but cannot resolve its hints
@@ -98,13 +98,13 @@ class Model(Object):
     def checkpoint(cls, path: StrPath) -> Self:
         """The checkpoint at `path`, a Hugging Face folder, a GGUF file or an ONNX file, computed in float32,
         without a protocol."""
-        return cls._open("checkpoint", c_text(path))
+        return cls._open("checkpoint", c_path(path))
 
     @classmethod
     def unsplit(cls, artifact: StrPath, audit: StrPath | None = None) -> Self:
         """The integer model of a split, without a protocol. `artifact`: what split() wrote. `audit`: for a
         hidden split, the folder that its option `audit` made."""
-        return cls._open("unsplit", c_text(artifact), c_text(audit))
+        return cls._open("unsplit", c_path(artifact), c_path(audit))
 
     @classmethod
     def over_tls(cls, artifact: StrPath, endpoint: str, certificates: StrPath, note: Note | None = None,
@@ -114,7 +114,7 @@ class Model(Object):
         TLS/charlie. note(line) gets messages for the user. Options are the members of CharlieOptions.
         Raises ProtocolError if David cannot be reached, refuses, or has sent this process a wrong reply."""
         kept, chosen = cls._options(note, options)
-        return cls._open("charlie_tls", c_text(artifact), c_text(endpoint), c_text(certificates),
+        return cls._open("charlie_tls", c_path(artifact), c_text(endpoint), c_path(certificates),
                          byref(chosen), kept=kept)
 
     @classmethod
@@ -124,7 +124,8 @@ class Model(Object):
         is closed also if this fails."""
         with connection:  # until C has it, which closes it in every case
             kept, chosen = cls._options(note, options)
-            path = c_text(artifact)
+            path = c_path(artifact)
+            library()  # which may not be there
             end = connection.detach()
         return cls._open("charlie_fd", path, end, end, byref(chosen), kept=kept)
 
@@ -133,12 +134,12 @@ class Model(Object):
                    **options: Unpack[CharlieKeywords]) -> Self:
         """As over_tls(), with a David in this process: it protects nothing."""
         kept, chosen = cls._options(note, options)
-        return cls._open("charlie_in_process", c_text(artifact), byref(chosen), kept=kept)
+        return cls._open("charlie_in_process", c_path(artifact), byref(chosen), kept=kept)
 
     @staticmethod
     def _options(note: Note | None, options: CharlieKeywords) -> tuple[Any, CharlieOptions]:
         report, seal = Callbacks().report(note), options.pop("seal", None)
-        return report, CharlieOptions(note=report, seal=c_text(seal), **options)
+        return report, CharlieOptions(note=report, seal=c_path(seal), **options)
 
 
 class LanguageModel(Model):
@@ -167,7 +168,7 @@ class LanguageModel(Model):
         return self._ids_of("encode_prompt", text)
 
     def _ids_of(self, name: str, text: str) -> list[int]:
-        data = text.encode()
+        data = utf8(text)
         ids: list[int] = with_buffer(c_int32, len(data) + 8, lambda *room: call(
             name, self._handle, data, len(data), *room))
         return ids

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from ctypes import byref, c_float, c_uint64
 from typing import Any, ClassVar, TypedDict
 
-from .c import call
+from .c import call, message_of
 from .errors import Error, raise_for
 from .handles import Callbacks, Note, Object, OnToken, c_ids, c_text, opened
 from .models import LanguageModel, SamplingKeywords, sampling
@@ -64,11 +64,12 @@ class Generation:
         self.reason = self.REASONS[end.reason]
         self.receipt = {name: getattr(end, name) for name, _ in end._fields_[3:]}
         try:
-            raise_for(end.status, (end.message or b"").decode())
+            raise_for(end.status, message_of(end.message))
             self._error = raised
         except (Error, MemoryError) as error:
             self._error = error
-        self._ended.set()
+        finally:
+            self._ended.set()
 
 
 class Scheduler(Object):
@@ -105,12 +106,13 @@ class Scheduler(Object):
             self._ended.append(self._running.pop(generation))
             generation._end(told.contents, callbacks.raised)
 
-        kept = self._running[generation] = (callbacks.on_token(see), ON_END(end))
+        kept = (callbacks.on_token(see), ON_END(end))
         request = GenerationRequest(
             prompt=c_ids(prompt), prompt_count=len(prompt), sampling=ctypes.pointer(chosen),
             tenant=c_text(tenant), gbnf=c_text(gbnf), json_schema=c_text(json_schema), ends=c_ids(ends),
             ends_count=len(ends), on_token=kept[0], on_end=kept[1])
         number = c_uint64()
+        self._running[generation] = kept
         try:
             call("submit", self._handle, byref(request), byref(number))
         except BaseException:

@@ -8,7 +8,7 @@ from typing import Any, TypedDict
 
 from .c import StrPath, call
 from .errors import Stopped
-from .handles import Callbacks, Note, OnProgress, c_text
+from .handles import Callbacks, Note, OnProgress, c_path, c_text
 from .structs import SplitOptions
 
 if sys.version_info >= (3, 11):  # an older Python runs the package, but cannot resolve its hints
@@ -37,11 +37,12 @@ def split(model: StrPath, out: StrPath, on_progress: OnProgress | None = None, n
     rank, threads, ..."""
     callbacks = Callbacks()
     members: dict[str, Any] = dict(options)
-    members |= {name: c_text(members[name]) for name in {"set", "plan", "audit", "seal"} & members.keys()}
+    members |= {name: c_path(members[name]) for name in {"plan", "audit", "seal"} & members.keys()}
+    members |= {name: c_text(members[name]) for name in {"set"} & members.keys()}
     chosen = SplitOptions(on_progress=callbacks.on_progress(on_progress), note=callbacks.report(note),
                           **members)
     try:
-        call("split", c_text(model), c_text(out), byref(chosen))
+        call("split", c_path(model), c_path(out), byref(chosen))
     except Stopped:
         callbacks.check()
         raise
