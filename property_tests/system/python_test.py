@@ -124,6 +124,14 @@ class LanguageModels(Python, SystemTest):
                 file.write(b'{"\xff\xfe": 1}')
             with self.assertRaisesRegex(slip.BadInput, r"config[.]json.*\\xff"):
                 slip.LanguageModel.checkpoint(os.fsdecode(path))
+        with self.assertRaisesRegex(slip.BadInput, "expected a path"):
+            slip.LanguageModel.checkpoint("\ud800")
+        generation, lines = slip.Generation(), []
+        generation._end(slip.structs.GenerationEnd(status=1, message=b"\xff"), None)
+        with self.assertRaisesRegex(slip.BadInput, r"\\xff"):
+            generation.result(0)
+        slip.handles.Callbacks().report(lines.append)(None, b"\xff")
+        self.assertEqual(lines, ["\\xff"])
 
     def test_a_socket_is_closed_also_if_its_model_cannot_be_opened(self):
         for artifact, options in [("model\0", {}), ("model", {"seal": "key\0"})]:

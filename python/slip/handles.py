@@ -37,8 +37,12 @@ def c_text(text: str | None) -> bytes | None:
 
 
 def c_path(path: StrPath | None) -> bytes | None:
-    """A path for C, of any bytes but NUL; None stays NULL. Raises BadInput for a NUL."""
-    return None if path is None else without_nul(os.fsencode(path), path)
+    """A path for C, of any bytes but NUL; None stays NULL. Raises BadInput for a NUL, and for what no path
+    can be."""
+    try:
+        return None if path is None else without_nul(os.fsencode(path), path)
+    except UnicodeEncodeError:
+        raise BadInput(f"{path!r}: expected a path") from None
 
 
 def without_nul(text: bytes, value: StrPath) -> bytes:

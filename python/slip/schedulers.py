@@ -61,9 +61,9 @@ class Generation:
         return self.ids
 
     def _end(self, end: GenerationEnd, raised: BaseException | None) -> None:
-        self.reason = self.REASONS[end.reason]
-        self.receipt = {name: getattr(end, name) for name, _ in end._fields_[3:]}
         try:
+            self.reason = self.REASONS[end.reason]
+            self.receipt = {name: getattr(end, name) for name, _ in end._fields_[3:]}
             raise_for(end.status, message_of(end.message))
             self._error = raised
         except (Error, MemoryError) as error:
