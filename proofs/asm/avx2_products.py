@@ -343,8 +343,8 @@ class Pass(Block):
 
 
 class Vectors(Block):
-    """A block of several vectors. Its scratch array, whose part of a vector must be there before a pass over
-    a panel takes it, counts as a group of rows before the first panel."""
+    """A block of several vectors. The grid has one group of rows more than there are panels: the first stands
+    for the scratch array. A pass over a panel needs the parts of its vectors there to be written."""
 
     def __init__(self, run):
         super().__init__(run)

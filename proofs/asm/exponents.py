@@ -31,7 +31,8 @@ def exponents(image, run, backend):
 
 
 def least_exponent(run, backend, exponent):
-    """That it is a row's, if an entry was read that makes it so, and all are read."""
+    """Proves that every entry is read, and that the result is the row's exponent if one of them is an entry
+    that makes it the least."""
     machine, explorer = run.of_any_size()
     k = machine.sizes.symbol("k", 0, EXTENT)
     row = machine.input("row", t.scale(k, 4, 64), 4, [entries(run, exponent)])
