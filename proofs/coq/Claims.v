@@ -6,7 +6,7 @@ From Coq Require Import ZArith List.
 From mathcomp Require Import all_ssreflect perm all_algebra.
 From SLIP Require Import Probability Ring Masking Linear Planes Integrity Randomness Generator.
 From SLIP Require Import Kernels Executable Decomposition Attention Convolution Model Session Primes.
-From SLIP Require Import Lattice Floats FloatProducts FloatBounds FloatSets LatticeSession Hiding.
+From SLIP Require Import Lattice Floats FloatProducts FloatBounds FloatSets Binary64 LatticeSession Hiding.
 From SLIP Require Import HidingSession.
 
 Set Implicit Arguments.
@@ -959,7 +959,8 @@ Definition claim_float_product :
   (forall l, 0 <= A_norm l) -> (forall l, 0 <= S_norm l) ->
   (forall l, squares 128 (complex_form (A l)) <= A_norm l ^+ 2) ->
   (forall l, squares 128 (complex_form (S l)) <= S_norm l ^+ 2) ->
-  forall y : nat -> C, float_product u table (point_by_four_sums u) A S y -> forall j, (j < 128)%N ->
+  forall y : nat -> C, float_product (rounded u) table (point_by_four_sums (rounded u)) A S y ->
+  forall j, (j < 128)%N ->
   `|y j - complex_form (\sum_l negacyclic (A l) (S l)) j|
     <= (((1 + kappa) * (1 + rho)) ^+ 12 * (1 + u) ^+ 21 * (1 + f) - 1) * \sum_l A_norm l * S_norm l
   := float_product_error.
@@ -974,7 +975,8 @@ Definition claim_float_small_product :
   (forall l, 0 <= A_norm l) -> (forall l, 0 <= S_norm l) ->
   (forall l, squares 128 (complex_form (A l)) <= A_norm l ^+ 2) ->
   (forall l, squares 128 (complex_form (S l)) <= S_norm l ^+ 2) ->
-  forall y : nat -> C, float_product u table (point_by_two_sums u) A S y -> forall j, (j < 128)%N ->
+  forall y : nat -> C, float_product (rounded u) table (point_by_two_sums (rounded u)) A S y ->
+  forall j, (j < 128)%N ->
   `|y j - complex_form (\sum_l negacyclic (A l) (S l)) j|
     <= (((1 + kappa) * (1 + rho)) ^+ 12 * (1 + u) ^+ 21 * (1 + f) - 1) * \sum_l A_norm l * S_norm l
   := float_small_product_error.
@@ -986,7 +988,8 @@ Definition claim_float_exact :
     (y : nat -> C),
   roots_within (roundoff C) g table -> (d <= 16)%N ->
   magnitudes_at_most (2 ^ 24) A -> magnitudes_at_most 2 S ->
-  float_product (roundoff C) table (point_by_four_sums (roundoff C)) (in_field C A) (in_field C S) y ->
+  float_product (rounded (roundoff C)) table (point_by_four_sums (rounded (roundoff C)))
+    (in_field C A) (in_field C S) y ->
   off_by_at_most 0 A S y
   := exact_products.
 
@@ -996,7 +999,8 @@ Definition claim_float_approximate :
     (y : nat -> C),
   roots_within (roundoff C) g table -> (d <= 8)%N ->
   magnitudes_at_most 385700385296 A -> magnitudes_at_most 2 S ->
-  float_product (roundoff C) table (point_by_four_sums (roundoff C)) (in_field C A) (in_field C S) y ->
+  float_product (rounded (roundoff C)) table (point_by_four_sums (rounded (roundoff C)))
+    (in_field C A) (in_field C S) y ->
   off_by_at_most 12 A S y
   := approximate_products.
 
@@ -1006,7 +1010,8 @@ Definition claim_float_rounded :
     (y : nat -> C),
   roots_within (roundoff C) g table -> (d <= 9)%N ->
   magnitudes_at_most 5472124216395 A -> magnitudes_at_most 1 S ->
-  float_product (roundoff C) table (point_by_four_sums (roundoff C)) (in_field C A) (in_field C S) y ->
+  float_product (rounded (roundoff C)) table (point_by_four_sums (rounded (roundoff C)))
+    (in_field C A) (in_field C S) y ->
   off_by_at_most 100 A S y
   := rounded_products.
 
@@ -1016,9 +1021,32 @@ Definition claim_float_small :
     (y : nat -> C),
   roots_within (roundoff C) g table -> (d <= 16)%N ->
   magnitudes_at_most (2 ^ 24) A -> magnitudes_at_most 1 S ->
-  float_product (roundoff C) table (point_by_two_sums (roundoff C)) (in_field C A) (in_field C S) y ->
+  float_product (rounded (roundoff C)) table (point_by_two_sums (rounded (roundoff C)))
+    (in_field C A) (in_field C S) y ->
   off_by_at_most 0 A S y
   := small_products.
+
+(* MASK-7. Arithmetic of binary64 is one of these, whichever way ties are broken: of integers and roots
+   that are multiples of 2^-59 nothing is computed that is not 0 and too small for a relative error of
+   2^-53. That nothing is 2^1024 or more is not part of it. *)
+Definition claim_float_binary64 :
+  forall (C : numClosedFieldType) (table : nat -> C), (forall e, parts_multiple 59 (table e)) ->
+  forall (d : nat) (A S : 'I_d -> 'rV[int]_256) (y : nat -> C),
+  float_product (@binary64 C) table (point_by_four_sums (@binary64 C))
+    (in_field C A) (in_field C S) y ->
+  float_product (rounded (roundoff C)) table (point_by_four_sums (rounded (roundoff C)))
+    (in_field C A) (in_field C S) y
+  := binary64_four_sums.
+
+(* HIDE-4. The same of V^T y. *)
+Definition claim_float_small_binary64 :
+  forall (C : numClosedFieldType) (table : nat -> C), (forall e, parts_multiple 59 (table e)) ->
+  forall (d : nat) (A S : 'I_d -> 'rV[int]_256) (y : nat -> C),
+  float_product (@binary64 C) table (point_by_two_sums (@binary64 C))
+    (in_field C A) (in_field C S) y ->
+  float_product (rounded (roundoff C)) table (point_by_two_sums (rounded (roundoff C)))
+    (in_field C A) (in_field C S) y
+  := binary64_two_sums.
 
 (* -------------------------------------------------------------------------------- executable *)
 (* Each function that proofs/oracle compares with the reference is the definition that the claims

@@ -109,7 +109,7 @@ Qed.
 
 (* ------------------------------------------------------------------------------- the factor *)
 Section Factor.
-(* u = c v, where w and x are v, times 1 + e once and twice. *)
+(* u = c v, where w and x are v, times (rounded 1) + e once and twice. *)
 Variables (c k F : nat) (u v e w x : C).
 Hypotheses (v_ge0 : 0 <= v) (e_ge0 : 0 <= e) (u_v : u = c%:R * v).
 Hypotheses (w_v : w = v * (1 + e)) (x_w : x = w * (1 + e)).
@@ -188,7 +188,7 @@ Theorem four_sums_within (d : nat) (A S : 'I_d -> 'rV[C]_256) (A_norm S_norm : C
   (d < k)%N -> 0 <= A_norm -> 0 <= S_norm ->
   (forall l, squares 128 (complex_form (A l)) <= A_norm ^+ 2) ->
   (forall l, squares 128 (complex_form (S l)) <= S_norm ^+ 2) ->
-  float_product u table (point_by_four_sums u) A S y -> forall j, (j < 128)%N ->
+  float_product (rounded u) table (point_by_four_sums (rounded u)) A S y -> forall j, (j < 128)%N ->
   `|y j - complex_form (\sum_l negacyclic (A l) (S l)) j|
     <= exponent%:R * x * (d%:R * (A_norm * S_norm)).
 Proof.
@@ -203,7 +203,7 @@ Theorem two_sums_within (d : nat) (A S : 'I_d -> 'rV[C]_256) (A_norm S_norm : C)
   (2 * d <= k)%N -> 0 <= A_norm -> 0 <= S_norm ->
   (forall l, squares 128 (complex_form (A l)) <= A_norm ^+ 2) ->
   (forall l, squares 128 (complex_form (S l)) <= S_norm ^+ 2) ->
-  float_product u table (point_by_two_sums u) A S y -> forall j, (j < 128)%N ->
+  float_product (rounded u) table (point_by_two_sums (rounded u)) A S y -> forall j, (j < 128)%N ->
   `|y j - complex_form (\sum_l negacyclic (A l) (S l)) j|
     <= exponent%:R * x * (d%:R * (A_norm * S_norm)).
 Proof.

@@ -620,16 +620,16 @@ Definition transform_growth : C := step_growth u root_growth 3.
 Let theta_ge0 : 0 <= root_growth := growth_ge0 kappa_ge0 rho_ge0.
 Let phi_ge0 : 0 <= transform_growth := step_growth_ge0 u_ge0 theta_ge0 3.
 
-Lemma table_times e a z : times u a (table e) z -> `|z - a * g ^+ e| <= root_growth * `|a|.
+Lemma table_times e a z : times (rounded u) a (table e) z -> `|z - a * g ^+ e| <= root_growth * `|a|.
 Proof. exact: (root_error u_ge0 kappa_ge0 kappa_ok (root_norm e) (table_ok e)). Qed.
 
-Lemma table_over e a z : times u a (table e)^* z -> `|z - a * (g ^+ e)^* | <= root_growth * `|a|.
+Lemma table_over e a z : times (rounded u) a (table e)^* z -> `|z - a * (g ^+ e)^* | <= root_growth * `|a|.
 Proof.
 apply: (root_error u_ge0 kappa_ge0 kappa_ok); first by rewrite norm_conjC root_norm.
 by rewrite -rmorphB norm_conjC.
 Qed.
 
-Lemma table_i_over e a z : times u a ('i * (table e)^* ) z ->
+Lemma table_i_over e a z : times (rounded u) a ('i * (table e)^* ) z ->
   `|z - a * ('i * (g ^+ e)^* )| <= root_growth * `|a|.
 Proof.
 apply: (root_error u_ge0 kappa_ge0 kappa_ok); first by rewrite norm_i norm_conjC root_norm.
@@ -637,7 +637,7 @@ by rewrite -mulrBr norm_i -rmorphB norm_conjC.
 Qed.
 
 Lemma transform_bounds (x y : nat -> C) c : 0 <= c -> squares 128 x <= c ^+ 2 ->
-  float_forward u table x y ->
+  float_forward (rounded u) table x y ->
   [/\ squares 128 (fun k => y k - values 3 128 x k) <= (transform_growth * c) ^+ 2 * 128%:R,
       squares 128 (values 3 128 x) <= c ^+ 2 * 128%:R
     & squares 128 y <= ((1 + transform_growth) * c) ^+ 2 * 128%:R].
@@ -672,7 +672,7 @@ Hypothesis s_le : forall l, squares 128 (complex_form (s l)) <= sigma l ^+ 2.
 
 Definition product_growth : C := (1 + transform_growth) ^+ 3 * (1 + f) - 1.
 
-Theorem product_error (y : nat -> C) : float_product u table point a s y -> forall j, (j < 128)%N ->
+Theorem product_error (y : nat -> C) : float_product (rounded u) table point a s y -> forall j, (j < 128)%N ->
   `|y j - complex_form (\sum_l negacyclic (a l) (s l)) j|
     <= product_growth * \sum_l alpha l * sigma l.
 Proof.
@@ -773,7 +773,8 @@ Theorem float_product_error (g u kappa rho f : C) (table : nat -> C) :
   (forall l, 0 <= A_norm l) -> (forall l, 0 <= S_norm l) ->
   (forall l, squares 128 (complex_form (A l)) <= A_norm l ^+ 2) ->
   (forall l, squares 128 (complex_form (S l)) <= S_norm l ^+ 2) ->
-  forall y : nat -> C, float_product u table (point_by_four_sums u) A S y -> forall j, (j < 128)%N ->
+  forall y : nat -> C, float_product (rounded u) table (point_by_four_sums (rounded u)) A S y ->
+  forall j, (j < 128)%N ->
   `|y j - complex_form (\sum_l negacyclic (A l) (S l)) j|
     <= (((1 + kappa) * (1 + rho)) ^+ 12 * (1 + u) ^+ 21 * (1 + f) - 1) * \sum_l A_norm l * S_norm l.
 Proof.
@@ -791,7 +792,8 @@ Theorem float_small_product_error (g u kappa rho f : C) (table : nat -> C) :
   (forall l, 0 <= A_norm l) -> (forall l, 0 <= S_norm l) ->
   (forall l, squares 128 (complex_form (A l)) <= A_norm l ^+ 2) ->
   (forall l, squares 128 (complex_form (S l)) <= S_norm l ^+ 2) ->
-  forall y : nat -> C, float_product u table (point_by_two_sums u) A S y -> forall j, (j < 128)%N ->
+  forall y : nat -> C, float_product (rounded u) table (point_by_two_sums (rounded u)) A S y ->
+  forall j, (j < 128)%N ->
   `|y j - complex_form (\sum_l negacyclic (A l) (S l)) j|
     <= (((1 + kappa) * (1 + rho)) ^+ 12 * (1 + u) ^+ 21 * (1 + f) - 1) * \sum_l A_norm l * S_norm l.
 Proof.

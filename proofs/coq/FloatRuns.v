@@ -1,5 +1,5 @@
 (* Every product of ring elements has a floating-point evaluation in the sense of Floats.v: exact
-   arithmetic is one for every u. So the claims on errors are about something. *)
+   arithmetic is one. So the claims on errors are about something. *)
 From mathcomp Require Import all_ssreflect all_algebra.
 From SLIP Require Import Arithmetic Lattice Floats FloatProducts.
 
@@ -127,37 +127,35 @@ End Transform.
 
 (* -------------------------------------------------------------------------------- products *)
 Section Products.
-Variables (C : numClosedFieldType) (u : C) (table : nat -> C).
-Hypothesis u_ge0 : 0 <= u.
+Variables (C : numClosedFieldType) (round : C -> C -> Prop) (table : nat -> C).
+Hypothesis round_exact : forall x, round x x.
 Implicit Types (a w x y z : C).
 
-Lemma rounded_exact x : rounded u x x.
-Proof. by rewrite /rounded subrr normr0 mulr_ge0. Qed.
-Lemma parts_exact x : parts_rounded u x x.
-Proof. by split; exact: rounded_exact. Qed.
-Lemma two_exact x y : sum_of_two u x y (x + y).
-Proof. by exists x, y; split; exact: rounded_exact. Qed.
-Lemma times_exact a w : times u a w (a * w).
+Lemma parts_exact x : parts_rounded round x x.
+Proof. by split; exact: round_exact. Qed.
+Lemma two_exact x y : sum_of_two round x y (x + y).
+Proof. by exists x, y; split; exact: round_exact. Qed.
+Lemma times_exact a w : times round a w (a * w).
 Proof.
 split; first by rewrite ReM; exact: two_exact.
 by rewrite ImM ['Im a * _]mulrC; exact: two_exact.
 Qed.
 
-Lemma sum_of_products_exact (terms : seq C) : sum_of_products u terms (\sum_(x <- terms) x).
+Lemma sum_of_products_exact (terms : seq C) : sum_of_products round terms (\sum_(x <- terms) x).
 Proof.
-have accumulated rest : forall s, accumulate u s rest (s + \sum_(x <- rest) x).
+have accumulated rest : forall s, accumulate round s rest (s + \sum_(x <- rest) x).
   elim: rest => [|x rest IH] s; first by rewrite big_nil addr0.
-  exists x, (s + x); split; [exact: rounded_exact|exact: rounded_exact|].
+  exists x, (s + x); split; [exact: round_exact|exact: round_exact|].
   by rewrite big_cons addrA; exact: IH.
 case: terms => [|x rest]; first by rewrite big_nil.
-by exists x; [exact: rounded_exact|rewrite big_cons; exact: accumulated].
+by exists x; [exact: round_exact|rewrite big_cons; exact: accumulated].
 Qed.
 
-Lemma dot_exact d (F : 'I_d -> C) : sum_of_products u [seq F l | l <- enum 'I_d] (\sum_l F l).
+Lemma dot_exact d (F : 'I_d -> C) : sum_of_products round [seq F l | l <- enum 'I_d] (\sum_l F l).
 Proof. by have := sum_of_products_exact [seq F l | l <- enum 'I_d]; rewrite big_map sum_enum. Qed.
 
 Lemma dot_pairs_exact d (F G : 'I_d -> C) :
-  sum_of_products u (flatten [seq [:: F l; G l] | l <- enum 'I_d]) (\sum_l (F l + G l)).
+  sum_of_products round (flatten [seq [:: F l; G l] | l <- enum 'I_d]) (\sum_l (F l + G l)).
 Proof.
 have -> : \sum_l (F l + G l) = \sum_(x <- flatten [seq [:: F l; G l] | l <- enum 'I_d]) x.
   rewrite big_flatten big_map -sum_enum; apply: eq_bigr => l _.
@@ -172,15 +170,15 @@ Proof. by rewrite raddf_sum; apply: eq_bigr => l _; rewrite /= ReM. Qed.
 Lemma im_sum : 'Im (\sum_l x l * s l) = \sum_l ('Re (x l) * 'Im (s l) + 'Im (x l) * 'Re (s l)).
 Proof. by rewrite raddf_sum; apply: eq_bigr => l _; rewrite /= ImM ['Im (x l) * _]mulrC. Qed.
 
-Lemma four_sums_exact : point_by_four_sums u x s (\sum_l x l * s l).
+Lemma four_sums_exact : point_by_four_sums round x s (\sum_l x l * s l).
 Proof.
 exists (\sum_l 'Re (x l) * 'Re (s l)), (\sum_l 'Im (x l) * 'Im (s l)).
 exists (\sum_l 'Re (x l) * 'Im (s l)), (\sum_l 'Im (x l) * 'Re (s l)).
 split; first by split; exact: dot_exact.
-by rewrite re_sum im_sum sumrB big_split /=; split; exact: rounded_exact.
+by rewrite re_sum im_sum sumrB big_split /=; split; exact: round_exact.
 Qed.
 
-Lemma two_sums_exact : point_by_two_sums u x s (\sum_l x l * s l).
+Lemma two_sums_exact : point_by_two_sums round x s (\sum_l x l * s l).
 Proof.
 split; first by rewrite re_sum; exact: dot_pairs_exact.
 rewrite im_sum (eq_bigr (fun l => 'Im (x l) * 'Re (s l) + 'Re (x l) * 'Im (s l))).
@@ -191,18 +189,18 @@ End Point.
 
 Theorem float_product_total d (point : ('I_d -> C) -> ('I_d -> C) -> C -> Prop)
     (A S : 'I_d -> 'rV[C]_256) : (forall x s : 'I_d -> C, point x s (\sum_l x l * s l)) ->
-  exists y : nat -> C, float_product u table point A S y.
+  exists y : nat -> C, float_product round table point A S y.
 Proof.
 move=> point_exact.
-have forward_run (x : nat -> C) : exists y : nat -> C, float_forward u table x y.
-  exact: (@forward_total _ _ (fun e b => times u b (table e)) table parts_exact
+have forward_run (x : nat -> C) : exists y : nat -> C, float_forward round table x y.
+  exact: (@forward_total _ _ (fun e b => times round b (table e)) table parts_exact
     (fun e b => times_exact b (table e))).
 have [A' A_ok] := fin_all_exists (fun l => forward_run (complex_form (A l))).
 have [S' S_ok] := fin_all_exists
   (fun l => forward_run (fun j => complex_form (S l) j / 128%:R)).
-have [y y_ok] : exists y : nat -> C, float_inverse u table (fun k => \sum_l A' l k * S' l k) y.
-  exact: (@inverse_total _ _ (fun e b => times u b (table e)^* )
-    (fun e b => times u b ('i * (table e)^* )) (fun e => (table e)^* )
+have [y y_ok] : exists y : nat -> C, float_inverse round table (fun k => \sum_l A' l k * S' l k) y.
+  exact: (@inverse_total _ _ (fun e b => times round b (table e)^* )
+    (fun e b => times round b ('i * (table e)^* )) (fun e => (table e)^* )
     (fun e => 'i * (table e)^* ) parts_exact (fun e b => times_exact b (table e)^* )
     (fun e b => times_exact b ('i * (table e)^* ))).
 by exists y, A', S', (fun k => \sum_l A' l k * S' l k); split.

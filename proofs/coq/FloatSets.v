@@ -151,7 +151,8 @@ by apply: ler_wpmul2r; [rewrite mulr_ge0|rewrite ler_nat].
 Qed.
 
 Theorem four_sums_off (y : nat -> C) : (d < Pos.to_nat K)%N ->
-  float_product (roundoff C) table (point_by_four_sums (roundoff C)) (in_field C A) (in_field C S) y ->
+  float_product (rounded (roundoff C)) table (point_by_four_sums (rounded (roundoff C)))
+    (in_field C A) (in_field C S) y ->
   off_by_at_most B A S y.
 Proof.
 move=> d_lt y_ok; apply: off_of_near => j j_lt.
@@ -160,7 +161,8 @@ exact: (four_sums_within v_ge0 e_ge0 u_v erefl erefl kappa_fits rho_fits F_ok u_
 Qed.
 
 Theorem two_sums_off (y : nat -> C) : (2 * d <= Pos.to_nat K)%N ->
-  float_product (roundoff C) table (point_by_two_sums (roundoff C)) (in_field C A) (in_field C S) y ->
+  float_product (rounded (roundoff C)) table (point_by_two_sums (rounded (roundoff C)))
+    (in_field C A) (in_field C S) y ->
   off_by_at_most B A S y.
 Proof.
 move=> d_lt y_ok; apply: off_of_near => j j_lt.
@@ -181,7 +183,8 @@ Proof. by rewrite numM num_power. Qed.
 
 Theorem exact_products : (d <= 16)%N ->
   magnitudes_at_most (2 ^ 24) A -> magnitudes_at_most 2 S ->
-  float_product (roundoff C) table (point_by_four_sums (roundoff C)) (in_field C A) (in_field C S) y ->
+  float_product (rounded (roundoff C)) table (point_by_four_sums (rounded (roundoff C)))
+    (in_field C A) (in_field C S) y ->
   off_by_at_most 0 A S y.
 Proof.
 move=> d_le A_ok S_ok y_ok; exact: (@four_sums_off V (power_of_two 20) 2406 17 16 (power_of_two 24) 2 1 0 V_ok
@@ -191,7 +194,8 @@ Qed.
 
 Theorem approximate_products : (d <= 8)%N ->
   magnitudes_at_most 385700385296 A -> magnitudes_at_most 2 S ->
-  float_product (roundoff C) table (point_by_four_sums (roundoff C)) (in_field C A) (in_field C S) y ->
+  float_product (rounded (roundoff C)) table (point_by_four_sums (rounded (roundoff C)))
+    (in_field C A) (in_field C S) y ->
   off_by_at_most 12 A S y.
 Proof.
 move=> d_le A_ok S_ok y_ok; exact: (@four_sums_off V (power_of_two 20) 1275 9 8 385700385296 2 25 12 V_ok
@@ -201,7 +205,8 @@ Qed.
 
 Theorem rounded_products : (d <= 9)%N ->
   magnitudes_at_most 5472124216395 A -> magnitudes_at_most 1 S ->
-  float_product (roundoff C) table (point_by_four_sums (roundoff C)) (in_field C A) (in_field C S) y ->
+  float_product (rounded (roundoff C)) table (point_by_four_sums (rounded (roundoff C)))
+    (in_field C A) (in_field C S) y ->
   off_by_at_most 100 A S y.
 Proof.
 move=> d_le A_ok S_ok y_ok; exact: (@four_sums_off V (power_of_two 20) 1416 10 9 5472124216395 1 201 100 V_ok
@@ -211,7 +216,8 @@ Qed.
 
 Theorem small_products : (d <= 16)%N ->
   magnitudes_at_most (2 ^ 24) A -> magnitudes_at_most 1 S ->
-  float_product (roundoff C) table (point_by_two_sums (roundoff C)) (in_field C A) (in_field C S) y ->
+  float_product (rounded (roundoff C)) table (point_by_two_sums (rounded (roundoff C)))
+    (in_field C A) (in_field C S) y ->
   off_by_at_most 0 A S y.
 Proof.
 move=> d_le A_ok S_ok; have le : (2 * d <= 32)%N by rewrite (leq_mul2l 2 d 16).

@@ -14,19 +14,20 @@ Local Open Scope ring_scope.
 
 (* -------------------------------------------------------------------------------- operations *)
 (* Numbers are those of any algebraically closed field C with a norm, such as the complex ones. *)
-Section Operations.
-Variables (C : numClosedFieldType) (u : C).
-Implicit Types (a w x y z : C).
 
 (* y is x, off by a relative error of at most u. *)
-Definition rounded x y : Prop := `|y - x| <= u * `|x|.
+Definition rounded (C : numClosedFieldType) (u x y : C) : Prop := `|y - x| <= u * `|x|.
+
+(* `round x y`: y is what an operation leaves whose exact result is x. *)
+Section Operations.
+Variables (C : numClosedFieldType) (round : C -> C -> Prop).
+Implicit Types (a w x y z : C).
 
 (* The same of real and imaginary part: what a sum of complex numbers becomes. *)
-Definition parts_rounded x y : Prop := rounded ('Re x) ('Re y) /\ rounded ('Im x) ('Im y).
+Definition parts_rounded x y : Prop := round ('Re x) ('Re y) /\ round ('Im x) ('Im y).
 
-(* z is x + y, each product x and y rounded or, as of a fused operation, not. *)
-Definition sum_of_two x y z : Prop :=
-  exists p q, [/\ rounded x p, rounded y q & rounded (p + q) z].
+(* z is x + y, each product x and y rounded or, as of a fused operation, not: `round` allows x itself. *)
+Definition sum_of_two x y z : Prop := exists p q, [/\ round x p, round y q & round (p + q) z].
 
 (* a times w: minus_product() and plus_product() of lanes.hpp. *)
 Definition times a w z : Prop :=
@@ -36,11 +37,11 @@ Definition times a w z : Prop :=
 (* Products are added one by one, of a sum that begins with the first. *)
 Fixpoint accumulate s (terms : seq C) z : Prop :=
   if terms is x :: rest
-  then exists p s', [/\ rounded x p, rounded (s + p) s' & accumulate s' rest z]
+  then exists p s', [/\ round x p, round (s + p) s' & accumulate s' rest z]
   else z = s.
 
 Definition sum_of_products (terms : seq C) z : Prop :=
-  if terms is x :: rest then exists2 p, rounded x p & accumulate p rest z else z = 0.
+  if terms is x :: rest then exists2 p, round x p & accumulate p rest z else z = 0.
 
 Section Point.
 Variables (d : nat) (x s : 'I_d -> C).
@@ -51,7 +52,7 @@ Definition point_by_four_sums z : Prop :=
       sum_of_products [seq 'Im (x l) * 'Im (s l) | l <- enum 'I_d] im_im,
       sum_of_products [seq 'Re (x l) * 'Im (s l) | l <- enum 'I_d] re_im
     & sum_of_products [seq 'Im (x l) * 'Re (s l) | l <- enum 'I_d] im_re]
-  /\ rounded (re_re - im_im) ('Re z) /\ rounded (re_im + im_re) ('Im z).
+  /\ round (re_re - im_im) ('Re z) /\ round (re_im + im_re) ('Im z).
 
 (* multiply_point() of small_matrix.hpp: x is the column's, s the matrix's. *)
 Definition point_by_two_sums z : Prop :=
@@ -61,8 +62,8 @@ Definition point_by_two_sums z : Prop :=
     (flatten [seq [:: 'Im (x l) * 'Re (s l); 'Re (x l) * 'Im (s l)] | l <- enum 'I_d]) ('Im z).
 End Point.
 End Operations.
-Arguments point_by_four_sums [C] u {d}.
-Arguments point_by_two_sums [C] u {d}.
+Arguments point_by_four_sums [C] round {d}.
+Arguments point_by_two_sums [C] round {d}.
 
 (* --------------------------------------------------------------------------------- transform *)
 (* The polynomials of a step have 2 4^l coefficients, modulo X^(2 4^l) - g^s, where g^128 = i: l steps
@@ -127,15 +128,15 @@ Fixpoint inverse (l s : nat) (turned : bool) x y : Prop :=
 End Transform.
 
 Section Products.
-Variables (C : numClosedFieldType) (u : C) (table : nat -> C).
+Variables (C : numClosedFieldType) (round : C -> C -> Prop) (table : nat -> C).
 
 (* Roots are table e, for g^e. A backend may fuse or not, and differently each time. *)
 Definition float_forward : (nat -> C) -> (nat -> C) -> Prop :=
-  forward (parts_rounded u) (fun e a => times u a (table e)) 3 128 false.
+  forward (parts_rounded round) (fun e a => times round a (table e)) 3 128 false.
 
 Definition float_inverse : (nat -> C) -> (nat -> C) -> Prop :=
-  inverse (parts_rounded u) (fun e a => times u a (table e)^* )
-    (fun e a => times u a ('i * (table e)^* )) 3 128 false.
+  inverse (parts_rounded round) (fun e a => times round a (table e)^* )
+    (fun e a => times round a ('i * (table e)^* )) 3 128 false.
 
 (* A real polynomial modulo X^256 + 1, as a complex one modulo X^128 - i. *)
 Definition complex_form (a : 'rV[C]_256) (j : nat) : C :=
@@ -218,14 +219,14 @@ Section Rounding.
 Variable u : C.
 Hypothesis u_ge0 : 0 <= u.
 
-Lemma parts_error x y : parts_rounded u x y -> `|y - x| <= u * `|x|.
+Lemma parts_error x y : parts_rounded (rounded u) x y -> `|y - x| <= u * `|x|.
 Proof.
 case=> re im; apply: le_of_squares; rewrite ?mulr_ge0 // exprMn.
 rewrite [`|y - x| ^+ 2]norm_parts [`|x| ^+ 2]norm_parts ReB ImB mulrDr -!exprMn.
 by apply: ler_add; rewrite ler_sqr ?qualifE ?mulr_ge0.
 Qed.
 
-Lemma two_error x y z : sum_of_two u x y z ->
+Lemma two_error x y z : sum_of_two (rounded u) x y z ->
   `|z - (x + y)| <= u * (1 + u) * (`|x| + `|y| + `|x + y|).
 Proof.
 case=> p [q [p_ok q_ok z_ok]].
@@ -293,7 +294,7 @@ Variables (u kappa : C).
 Hypotheses (u_ge0 : 0 <= u) (kappa_ge0 : 0 <= kappa).
 Hypothesis kappa_ok : 16%:R * (u * (1 + u)) ^+ 2 <= 3%:R * kappa ^+ 2.
 
-Lemma times_error a w z : times u a w z -> `|z - a * w| <= kappa * (`|a| * `|w|).
+Lemma times_error a w z : times (rounded u) a w z -> `|z - a * w| <= kappa * (`|a| * `|w|).
 Proof.
 case=> re im; set k := u * (1 + u).
 have k_ge0 : 0 <= k by apply: mulr_ge0 => //; apply: addr_ge0.
@@ -330,7 +331,7 @@ Qed.
 Variables (rho : C) (w w' : C).
 Hypotheses (w_norm : `|w| = 1) (w'_ok : `|w' - w| <= rho).
 
-Lemma root_error a z : times u a w' z ->
+Lemma root_error a z : times (rounded u) a w' z ->
   `|z - a * w| <= ((1 + kappa) * (1 + rho) - 1) * `|a|.
 Proof.
 move/times_error => ok.
@@ -359,7 +360,7 @@ Lemma grown_mono n m : (n <= m)%N -> grown n <= grown m.
 Proof. by move=> n_m; rewrite ler_add2r ler_weexpn2l // ler_addl. Qed.
 
 (* k is the number of the terms in s. *)
-Lemma accumulate_error terms : forall (k : nat) s s' mass z, (0 < k)%N -> accumulate u s terms z ->
+Lemma accumulate_error terms : forall (k : nat) s s' mass z, (0 < k)%N -> accumulate (rounded u) s terms z ->
   `|s - s'| <= grown k * mass -> `|s'| <= mass ->
   `|z - (s' + \sum_(x <- terms) x)| <= grown (k + size terms) * (mass + \sum_(x <- terms) `|x|).
 Proof.
@@ -383,7 +384,7 @@ apply: le_trans (ler_add t_ok sp) _; apply: le_trans (ler_add (ler_wpmul2l u_ge0
 by apply: le_of_eq; rewrite /grown; by_ring.
 Qed.
 
-Lemma dot_error terms z : sum_of_products u terms z ->
+Lemma dot_error terms z : sum_of_products (rounded u) terms z ->
   `|z - \sum_(x <- terms) x| <= grown (size terms) * \sum_(x <- terms) `|x|.
 Proof.
 case: terms => [|x rest] /=; first by move=> ->; rewrite !big_nil subrr normr0 mulr0.
@@ -394,7 +395,7 @@ Qed.
 Lemma sum_enum d (F : 'I_d -> C) : \sum_(l <- enum 'I_d) F l = \sum_l F l.
 Proof. by rewrite [LHS]big_enum; apply: eq_bigl => l; rewrite inE. Qed.
 
-Lemma dot_sum_error d (F : 'I_d -> C) z : sum_of_products u [seq F l | l <- enum 'I_d] z ->
+Lemma dot_sum_error d (F : 'I_d -> C) z : sum_of_products (rounded u) [seq F l | l <- enum 'I_d] z ->
   `|z - \sum_l F l| <= grown d * \sum_l `|F l|.
 Proof.
 move/dot_error; rewrite size_map -cardE card_ord.
@@ -404,7 +405,7 @@ by rewrite (each id) (each (fun t => `|t|)).
 Qed.
 
 Lemma dot_pairs_error d (F G : 'I_d -> C) z :
-  sum_of_products u (flatten [seq [:: F l; G l] | l <- enum 'I_d]) z ->
+  sum_of_products (rounded u) (flatten [seq [:: F l; G l] | l <- enum 'I_d]) z ->
   `|z - \sum_l (F l + G l)| <= grown (2 * d) * \sum_l (`|F l| + `|G l|).
 Proof.
 move/dot_error; have -> : size (flatten [seq [:: F l; G l] | l <- enum 'I_d]) = (2 * d)%N.
@@ -461,7 +462,7 @@ Lemma mass_ge0 : 0 <= mass.
 Proof. by apply: sumr_ge0 => l _; rewrite mulr_ge0. Qed.
 
 Lemma four_sums_error f z : 0 <= f -> 2%:R * grown d.+1 ^+ 2 <= f ^+ 2 ->
-  point_by_four_sums u x s z -> `|z - \sum_l x l * s l| <= f * mass.
+  point_by_four_sums (rounded u) x s z -> `|z - \sum_l x l * s l| <= f * mass.
 Proof.
 move=> f_ge0 f_ok [rr [ii [ri [ir [[/dot_sum_error rr_ok /dot_sum_error ii_ok
   /dot_sum_error ri_ok /dot_sum_error ir_ok] [re im]]]]]].
@@ -496,7 +497,7 @@ rewrite ler_wpmul2l ?grown_ge0 // -big_split /=; apply: ler_sum => l _; exact: i
 Qed.
 
 Lemma two_sums_error f z : 0 <= f -> 2%:R * grown (2 * d) ^+ 2 <= f ^+ 2 ->
-  point_by_two_sums u x s z -> `|z - \sum_l x l * s l| <= f * mass.
+  point_by_two_sums (rounded u) x s z -> `|z - \sum_l x l * s l| <= f * mass.
 Proof.
 move=> f_ge0 f_ok [/dot_pairs_error re /dot_pairs_error im].
 have e_ge0 : 0 <= grown (2 * d) * mass by rewrite mulr_ge0 ?grown_ge0 ?mass_ge0.

@@ -4,7 +4,7 @@ From Coq Require Import ZArith List.
 From mathcomp Require Import all_ssreflect all_algebra.
 From SLIP Require Import Arithmetic Probability Ring Masking Linear Planes Integrity Randomness.
 From SLIP Require Import Generator Kernels Decomposition Attention Convolution Model Session Primes.
-From SLIP Require Import Lattice Floats FloatProducts FloatRuns FloatBounds FloatSets LatticeSession.
+From SLIP Require Import Lattice Floats FloatProducts FloatRuns FloatBounds FloatSets Binary64 LatticeSession.
 From SLIP Require Import Hiding HidingSession Claims.
 
 Set Implicit Arguments.
@@ -672,15 +672,19 @@ Proof. by apply: squares_of_integers => i; rewrite mxE. Qed.
 Lemma norm_ge0 : 0 <= 16%:R * num C 1.
 Proof. by rewrite mulr_ge0 // ler0n. Qed.
 
-Lemma four_sums_run d (v : C) : 0 <= v -> exists y : nat -> C, float_product v table
-  (point_by_four_sums v) (in_field C (@ones d)) (in_field C (@ones d)) y.
+Lemma rounded_exact v x : 0 <= v -> rounded v x (x : C).
+Proof. by move=> v_ge0; rewrite /rounded subrr normr0 mulr_ge0. Qed.
+Lemma four_sums_run d (v : C) : 0 <= v -> exists y : nat -> C, float_product (rounded v) table
+  (point_by_four_sums (rounded v)) (in_field C (@ones d)) (in_field C (@ones d)) y.
 Proof.
-move=> v_ge0; apply: (float_product_total table v_ge0) => x s; exact: (four_sums_exact v_ge0).
+move=> v_ge0; have exact x := rounded_exact x v_ge0.
+by apply: (float_product_total table exact) => x s; exact: four_sums_exact.
 Qed.
-Lemma two_sums_run d (v : C) : 0 <= v -> exists y : nat -> C, float_product v table
-  (point_by_two_sums v) (in_field C (@ones d)) (in_field C (@ones d)) y.
+Lemma two_sums_run d (v : C) : 0 <= v -> exists y : nat -> C, float_product (rounded v) table
+  (point_by_two_sums (rounded v)) (in_field C (@ones d)) (in_field C (@ones d)) y.
 Proof.
-move=> v_ge0; apply: (float_product_total table v_ge0) => x s; exact: (two_sums_exact v_ge0).
+move=> v_ge0; have exact x := rounded_exact x v_ge0.
+by apply: (float_product_total table exact) => x s; exact: two_sums_exact.
 Qed.
 
 (* A very coarse arithmetic, u = 1. *)
@@ -690,7 +694,8 @@ Lemma coarse_sums : 2%:R * ((1 + (1 : C)) ^+ 2 - 1) ^+ 2 <= (5%:R : C) ^+ 2.
 Proof. by rewrite -[1 + 1]/(2%:R) -natrX -[1]/(1%:R) -natrB // -!natrX -natrM ler_nat. Qed.
 
 Lemma witness_float_product : exists y : nat -> C,
-  float_product 1 table (point_by_four_sums 1) (in_field C (@ones 1)) (in_field C (@ones 1)) y
+  float_product (rounded 1) table (point_by_four_sums (rounded 1)) (in_field C (@ones 1))
+    (in_field C (@ones 1)) y
   /\ forall j, (j < 128)%N ->
     `|y j - complex_form (\sum_(l < 1) negacyclic (in_field C (@ones 1) l) (in_field C (@ones 1) l)) j|
       <= (((1 + 5%:R) * (1 + 0)) ^+ 12 * (1 + 1) ^+ 21 * (1 + 5%:R) - 1)
@@ -703,7 +708,8 @@ exact: (@claim_float_product C g 1 5%:R 0 5%:R table g_ok ler01 (ler0n C 5) (lex
 Qed.
 
 Lemma witness_float_small_product : exists y : nat -> C,
-  float_product 1 table (point_by_two_sums 1) (in_field C (@ones 1)) (in_field C (@ones 1)) y
+  float_product (rounded 1) table (point_by_two_sums (rounded 1)) (in_field C (@ones 1))
+    (in_field C (@ones 1)) y
   /\ forall j, (j < 128)%N ->
     `|y j - complex_form (\sum_(l < 1) negacyclic (in_field C (@ones 1) l) (in_field C (@ones 1) l)) j|
       <= (((1 + 5%:R) * (1 + 0)) ^+ 12 * (1 + 1) ^+ 21 * (1 + 5%:R) - 1)
@@ -716,7 +722,8 @@ exact: (@claim_float_small_product C g 1 5%:R 0 5%:R table g_ok ler01 (ler0n C 5
 Qed.
 
 Lemma witness_float_exact : exists y : nat -> C,
-  float_product u table (point_by_four_sums u) (in_field C (@ones 16)) (in_field C (@ones 16)) y
+  float_product (rounded u) table (point_by_four_sums (rounded u)) (in_field C (@ones 16))
+    (in_field C (@ones 16)) y
   /\ off_by_at_most 0 (@ones 16) (@ones 16) y.
 Proof.
 have [y run] := four_sums_run 16 roundoff_ge0; exists y; split=> //.
@@ -724,7 +731,8 @@ exact: (claim_float_exact roots_ok (leqnn 16) (@ones_ok 16 (2 ^ 24) isT) (@ones_
 Qed.
 
 Lemma witness_float_approximate : exists y : nat -> C,
-  float_product u table (point_by_four_sums u) (in_field C (@ones 8)) (in_field C (@ones 8)) y
+  float_product (rounded u) table (point_by_four_sums (rounded u)) (in_field C (@ones 8))
+    (in_field C (@ones 8)) y
   /\ off_by_at_most 12 (@ones 8) (@ones 8) y.
 Proof.
 have [y run] := four_sums_run 8 roundoff_ge0; exists y; split=> //.
@@ -732,7 +740,8 @@ exact: (claim_float_approximate roots_ok (leqnn 8) (@ones_ok 8 385700385296 isT)
 Qed.
 
 Lemma witness_float_rounded : exists y : nat -> C,
-  float_product u table (point_by_four_sums u) (in_field C (@ones 9)) (in_field C (@ones 9)) y
+  float_product (rounded u) table (point_by_four_sums (rounded u)) (in_field C (@ones 9))
+    (in_field C (@ones 9)) y
   /\ off_by_at_most 100 (@ones 9) (@ones 9) y.
 Proof.
 have [y run] := four_sums_run 9 roundoff_ge0; exists y; split=> //.
@@ -740,11 +749,47 @@ exact: (claim_float_rounded roots_ok (leqnn 9) (@ones_ok 9 5472124216395 isT) (@
 Qed.
 
 Lemma witness_float_small : exists y : nat -> C,
-  float_product u table (point_by_two_sums u) (in_field C (@ones 16)) (in_field C (@ones 16)) y
+  float_product (rounded u) table (point_by_two_sums (rounded u)) (in_field C (@ones 16))
+    (in_field C (@ones 16)) y
   /\ off_by_at_most 0 (@ones 16) (@ones 16) y.
 Proof.
 have [y run] := two_sums_run 16 roundoff_ge0; exists y; split=> //.
 exact: (claim_float_small roots_ok (leqnn 16) (@ones_ok 16 (2 ^ 24) isT) (@ones_ok 16 1 isT) run).
+Qed.
+
+(* Roots that are multiples of 2^-59. *)
+Let powers_of_i (e : nat) : C := 'i ^+ e.
+Lemma powers_of_i_ok e : parts_multiple 59 (powers_of_i e).
+Proof.
+elim: e => [|e IH]; last by rewrite /powers_of_i exprS; exact: parts_i.
+have one_ok : multiple 59 (1 : C) by apply: (@multiple_mono _ 0) => //; exists 1; rewrite divr1.
+by split; rewrite ?(Creal_ReP _ _) ?(Creal_ImP _ _) ?rpred1 //; exact: multiple0.
+Qed.
+
+Lemma witness_float_binary64 : exists y : nat -> C,
+  float_product (@binary64 C) powers_of_i (point_by_four_sums (@binary64 C)) (in_field C (@ones 16))
+    (in_field C (@ones 16)) y
+  /\ float_product (rounded u) powers_of_i (point_by_four_sums (rounded u)) (in_field C (@ones 16))
+    (in_field C (@ones 16)) y.
+Proof.
+have exact x : @binary64 C x x by left.
+have [y run] : exists y : nat -> C, float_product (@binary64 C) powers_of_i
+    (point_by_four_sums (@binary64 C)) (in_field C (@ones 16)) (in_field C (@ones 16)) y.
+  by apply: (float_product_total _ exact) => x s; exact: four_sums_exact.
+by exists y; split=> //; exact: (@claim_float_binary64 C _ powers_of_i_ok _ _ _ _ run).
+Qed.
+
+Lemma witness_float_small_binary64 : exists y : nat -> C,
+  float_product (@binary64 C) powers_of_i (point_by_two_sums (@binary64 C)) (in_field C (@ones 16))
+    (in_field C (@ones 16)) y
+  /\ float_product (rounded u) powers_of_i (point_by_two_sums (rounded u)) (in_field C (@ones 16))
+    (in_field C (@ones 16)) y.
+Proof.
+have exact x : @binary64 C x x by left.
+have [y run] : exists y : nat -> C, float_product (@binary64 C) powers_of_i
+    (point_by_two_sums (@binary64 C)) (in_field C (@ones 16)) (in_field C (@ones 16)) y.
+  by apply: (float_product_total _ exact) => x s; exact: two_sums_exact.
+by exists y; split=> //; exact: (@claim_float_small_binary64 C _ powers_of_i_ok _ _ _ _ run).
 Qed.
 
 End Floats.

@@ -474,10 +474,14 @@ TEST(RingProducts, MASK_7_MASK_8_a_block_is_the_references) {
 // ---------------------------------------------------------------------------------- what is
 // assumed
 
-/// The bound of optimized/masks/README.md takes each root to be within 0.71 * 2^-53.
+/// The bound of optimized/masks/README.md takes each root to be within 0.71 * 2^-53, and a multiple
+/// of 2^-59.
 TEST(RingProducts, MASK_7_roots_of_unity_are_the_nearest_doubles) {
     const auto is_root = [](const masks::Root& root, long double turns) {
         const long double angle = 2 * std::numbers::pi_v<long double> * turns;
+        for (const double part : {root.re, root.im}) {
+            EXPECT_EQ(part * 0x1p59, std::trunc(part * 0x1p59)) << turns;
+        }
         return std::hypot(root.re - std::cos(angle), root.im - std::sin(angle)) < 0.71L * 0x1p-53L;
     };
     // By the definition: c = i at the top; below c, the roots w, -w, iw, -iw of w^4 = c.
