@@ -44,10 +44,10 @@ studies=ON  # whether the programs of studies are built
 unity=ON    # whether a new folder compiles many files together: faster from scratch, slower after an edit
 # build PRESET TESTS(ON|OFF) [TARGET...]: configures and builds in build/PRESET.
 build() {
-  local preset=$1 tests=$2 together=(); shift 2
-  [ -d "build/$preset" ] || together=("-DSLIP_TOGETHER=$unity")
+  local preset=$1 tests=$2 choice=(); shift 2
+  [ -d "build/$preset" ] || choice=("-DSLIP_UNITY=$unity")
   say "building build/$preset${1:+ ($*)}"
-  cmake --preset "$preset" "${together[@]}" -DSLIP_TESTS="$tests" -DSLIP_STUDIES="$studies" \
+  cmake --preset "$preset" "${choice[@]}" -DSLIP_TESTS="$tests" -DSLIP_STUDIES="$studies" \
     >"build/$preset.configure.log" 2>&1 ||
     { cat "build/$preset.configure.log"; return 1; }
   cmake --build "build/$preset" ${1:+--target "$@"}

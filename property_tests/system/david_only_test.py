@@ -28,7 +28,7 @@ class DavidOnly(Outside, Deployment):
         cls.build = cls.folder / "build"
         hidden = [f"-DCMAKE_DISABLE_FIND_PACKAGE_{name}=ON" for name in ("Eigen3", "GTest", "rapidcheck")]
         cls.command("cmake", "-G", "Ninja", "-S", ROOT, "-B", cls.build, "-DSLIP_DAVID_ONLY=ON",
-                    "-DSLIP_TOGETHER=ON", "-DCMAKE_BUILD_TYPE=Release", *hidden,
+                    "-DSLIP_UNITY=ON", "-DCMAKE_BUILD_TYPE=Release", *hidden,
                     f"-DCMAKE_CXX_COMPILER={setting('CMAKE_CXX_COMPILER')}")
 
     def libraries(self, program):

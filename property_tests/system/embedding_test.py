@@ -123,7 +123,7 @@ class Subproject(Outside):
         (source / "CMakeLists.txt").write_text(PROJECT.format(root=ROOT))
         for shared in ("OFF", "ON"):
             self.configure(source, build, f"-DBUILD_SHARED_LIBS={shared}", "-DCMAKE_BUILD_TYPE=Debug",
-                           "-DSLIP_TOGETHER=ON")
+                           "-DSLIP_UNITY=ON")
             if "SLIP_FULL" in os.environ:
                 self.command("cmake", "--build", build, "--target", "embed")
                 self.assert_links(build / "embed/embed", shared == "ON")

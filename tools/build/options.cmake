@@ -12,7 +12,7 @@ else()
   target_compile_options(slip_options INTERFACE
     -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion)
 endif()
-if((SLIP_TOGETHER OR SLIP_UNSANITIZED_FROM) AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+if((SLIP_UNITY OR SLIP_UNSANITIZED_FROM) AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # A build from nothing: up to half a gigabyte per process g++ need not look for memory to give back,
   # which takes a fifteenth of its time.
   target_compile_options(slip_options INTERFACE "SHELL:--param ggc-min-heapsize=524288")

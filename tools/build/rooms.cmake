@@ -18,7 +18,7 @@ set_target_properties(room_headers PROPERTIES
   CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
 
 # Compiles the files of a target `number` at a time: what they include is read once.
-function(slip_together name number)
+function(slip_unity name number)
   set_target_properties(${name} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${number}
     UNITY_BUILD_CODE_BEFORE_INCLUDE [[#pragma GCC diagnostic ignored "-Wshadow"  // of the file before
 #pragma GCC diagnostic ignored "-Wsubobject-linkage"  // "anonymous", but of this file]])
@@ -28,13 +28,13 @@ endfunction()
 # it is linked with, LIBRARIES what comes from Debian, WITHOUT files of other processors; a PLAIN
 # room, whose files have options of their own, does without the compiled headers. A SERIAL room
 # reads files for one thread: ThreadSanitizer takes it from the build without sanitizers. With
-# SLIP_TOGETHER, and for sanitizers, the files of a TOGETHER room are compiled eight at a time, but for
+# SLIP_UNITY, and for sanitizers, the files of a UNITY room are compiled eight at a time, but for
 # those that match ALONE, which share names. Its objects are compiled once, for the archive, the shared
 # library and the programs alike: SLIP is the rooms of optimized/, which the global property
 # SLIP_LIBRARY_ROOMS lists. With SLIP_DAVID_ONLY there are only rooms with DAVID, of which those files that
 # match it.
 function(slip_room name)
-  cmake_parse_arguments(ROOM "PLAIN;SERIAL;TOGETHER" "FOLDER;WITHOUT;ALONE;DAVID" "DEPENDS;LIBRARIES" ${ARGN})
+  cmake_parse_arguments(ROOM "PLAIN;SERIAL;UNITY" "FOLDER;WITHOUT;ALONE;DAVID" "DEPENDS;LIBRARIES" ${ARGN})
   if(SLIP_DAVID_ONLY)
     if(NOT ROOM_DAVID)
       return()
@@ -71,8 +71,8 @@ function(slip_room name)
   if(NOT ROOM_PLAIN)
     target_precompile_headers(${name} REUSE_FROM room_headers)
   endif()
-  if(ROOM_TOGETHER AND (SLIP_TOGETHER OR SLIP_SANITIZE) AND NOT SLIP_FUZZ)
-    slip_together(${name} 8)
+  if(ROOM_UNITY AND (SLIP_UNITY OR SLIP_SANITIZE) AND NOT SLIP_FUZZ)
+    slip_unity(${name} 8)
     if(ROOM_ALONE)
       list(FILTER sources INCLUDE REGEX ${ROOM_ALONE})
       set_source_files_properties(${sources} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
