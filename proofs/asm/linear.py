@@ -41,9 +41,9 @@ def lift(r, p):
     return z3.If(z3.UGT(r, (p - 1) // 2), r - p, r)
 
 
-def centred(p):
+def centred(p, name="centred"):
     """The lift of a residue (RING-3)."""
-    return Part("centred", lambda v: lift(z3.ZeroExt(56, v), p), (-(p // 2), p // 2))
+    return Part(name, lambda v: lift(z3.ZeroExt(56, v), p), (-(p // 2), p // 2))
 
 
 def joined(first, second):
@@ -294,8 +294,9 @@ def combine_planes(run, backend, planes):
     entry = Part("value", lambda v: z3.SignExt(56, v), (-125, 125))
     w_at = machine.input("w", t.scale(t.add(blocks, last, 64), out_size * BLOCK, 64), 1, [run.family(
         "w", 8, lambda v: [v >= -125, v <= 125], [entry])], alignment=64)
+    factors = [centred(p, f"modulo {p}") for p in PRIMES[:planes]] if backend == "neon" else [whole(251)]
     v_at = machine.input("v", t.scale(length, planes, 64), 1, [run.family(
-        "v", 8, lambda v: [z3.ULE(v, 250)], [whole(251)])])
+        "v", 8, lambda v: [z3.ULE(v, 250)], factors)])
 
     def check(_, code, index):
         number = t.linear(index, 64)[1]
@@ -304,21 +305,21 @@ def combine_planes(run, backend, planes):
             raise Refused("an output of which column and plane are not known")
         what = f"out[c][{p}][{a}]"
         first = t.add(t.scale(sizes.multiple(column, n), planes, 64), t.scale(n, p, 64), 64)
-        total = sums_of.named(code, products(number * BLOCK, first), what)
+        total = sums_of.named(code, products(number * BLOCK, first, factors[p % len(factors)].name), what)
         if t.is_int(code):  # of no entries
             run.expect(code, 0, 8, what)
         else:
             run.expect_remainder(code, total, 0, PRIMES[p], what)
 
-    def products(row, first):
+    def products(row, first, name):
         """Of a combination whose first entry, and a column whose first residue, have these indexes."""
-        w, v, step = sums_of.of(w_at, "value"), sums_of.of(v_at, "whole"), out_size * BLOCK
+        w, v, step = sums_of.of(w_at, "value"), sums_of.of(v_at, name), out_size * BLOCK
         found = [sums_of.stretch(((w, row + i, step), (v, t.add(first, i, 64), BLOCK)), blocks, EXTENT)
                  for i in range(BLOCK)]
         if not machine.proved(sizes.total(rest) == 0):
             row, first = (t.add(at, t.scale(blocks, by, 64), 64) for at, by in ((row, step), (first, BLOCK)))
             for i in range(BLOCK - 1):  # residue i if the rest has it, and else 0
-                own = sums_of.of(v_at, "whole", machine.guard_bit(rest, i))
+                own = sums_of.of(v_at, name, machine.guard_bit(rest, i))
                 found.append(sums_of.stretch((
                     (w, t.add(row, i, 64), 0), (own, t.add(first, i, 64), 0)), 1, 1))
         return [(one, 1) for one in found]

@@ -200,6 +200,15 @@ class Machine:
         """floor(v / 2^count) of 64 bits as a sum; None if it is not known as one."""
         return None
 
+    def multiple_below(self, v, mask):
+        """The bits of v that a mask of 64 bits leaves, all but the lowest, as a sum; None of other masks or
+        where it is not known as one."""
+        if t.is_int(v) or not t.is_int(mask) or not mask:
+            return None
+        zeros = (mask & -mask).bit_length() - 1
+        quotient = self.quotient(v, zeros) if zeros and mask == t.mask(64) - t.mask(zeros) else None
+        return None if quotient is None else t.shl(quotient, zeros, 64)
+
     def division(self, a, b):
         """(quotient, remainder) of two numbers of 64 or 32 bits, in 64; None if they depend on data."""
         return None

@@ -160,6 +160,7 @@ class Run:
         image = self.machine.image
         self.equip(with_regions(image.machine)(image, self))
         self.machine.executed = executed
+        self.named, self.cells_named = {}, {}  # what is declared from now on may have names of before
         return self.machine, self.explorer(self.machine)
 
     # --- set-up --------------------------------------------------------------------------------

@@ -57,8 +57,7 @@ def add_products(add):
             plane)
     add("neon", "gemm", f"m=9 n={BLOCK + 5} b=1 planes=2", linear.gemm, 9, BLOCK + 5, 1, 2, BLOCK,
         panels.PANELS["neon"])
-    for most, n, b, planes in ((70, 70, 2, 1), (5, 3, 2, 7)):
-        add("neon", "combine", f"n={n} b={b} planes={planes}", linear.combine, most, n, b, planes)
+    add("neon", "combine", ANY, linear.combine_of_blocks)
 
 
 # (kernel, its instruction, what it becomes, sizes at which it is right: a row's, if the kernel has none of
@@ -76,7 +75,7 @@ PACK, PACK_PANEL = (("neon", kernel, ANY, kernel) for kernel in ("pack", "pack_p
 SECOND_PANEL = "neon", "gemm", "m=9 n=5 b=1 planes=7", "multiply_planes"
 SECOND_BLOCK = "neon", "gemm", f"m=9 n={BLOCK + 5} b=1 planes=2", "multiply_planes"
 COLUMNS = "neon", "gemm_plane", "m=3 n=5 b=6 plane=5", "gemm_plane"
-COMBINE = "neon", "combine", "n=70 b=2 planes=1", "combine"
+COMBINE = "neon", "combine", ANY, "combine"
 PACKED, ROWS_PACKED, JOIN, FINISH, GEMM, GEMM_PLANE = (("portable", kernel, ANY, kernel) for kernel in (
     "packed_bytes", "pack", "join_planes", "finish", "gemm", "gemm_plane"))
 
@@ -133,6 +132,7 @@ SIZES = [
     (SECOND_BLOCK, r"lsr\s+x25, x28, #2", "mov x25, #0x0", "m=3 n=5 b=1 planes=4"),
     (COLUMNS, r"add\s+x22, x22, x27", "nop", "m=3 n=5 b=1 plane=2"),
     (COLUMNS, r"add\s+x25, x25, x28", "nop", "m=3 n=5 b=1 plane=2"),
+    (COMBINE, r"add\s+x26, x26, #0x10, lsl #12", "nop", "n=70 b=2 planes=1"),
     (COMBINE, r"and\s+x25, x23, #0xf+c0\b", "mov x25, #0x0", "n=3 b=2 planes=7"),
     (COMBINE, r"sub\s+x2, x23, x25", "and x2, x23, #0x3", "n=3 b=2 planes=7"),
 ]

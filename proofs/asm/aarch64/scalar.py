@@ -81,6 +81,9 @@ def logic(m, i):
     a, b, width = sides(m, i, *((0, 1) if i.name == "tst" else (1, 2)))
     function, inverts = LOGIC[i.name]
     v = function(a, t.invert(b, width) if inverts else b, width)
+    if i.name == "and" and width == 64:
+        multiple = m.multiple_below(a, b)
+        v = v if multiple is None else multiple
     if i.name != "tst":
         m.write(i.operands[0], v)
     if i.name in ("ands", "tst", "bics"):

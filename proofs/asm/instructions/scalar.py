@@ -155,10 +155,9 @@ def logic(m, i):
     a, b = m.read(i.operands[0], width), m.read(i.operands[1], width)
     function = {"and": t.band, "test": t.band, "or": t.bor, "xor": t.bxor}[i.name]
     result = function(a, b, width)
-    if i.name == "and" and width == 64 and t.is_int(b) and not t.is_int(a) and b:
-        zeros = (b & -b).bit_length() - 1
-        quotient = m.quotient(a, zeros) if b == t.mask(64) - t.mask(zeros) else None
-        result = result if quotient is None else t.shl(quotient, zeros, 64)
+    if i.name == "and" and width == 64:
+        multiple = m.multiple_below(a, b)
+        result = result if multiple is None else multiple
     m.flags = Flags(result, width)
     if i.name != "test":
         m.write(i.operands[0], result, width)
