@@ -51,18 +51,19 @@ def words(machine, where, values):
 
 # --- what is left of a panel's sums --------------------------------------------------------------
 
-def finish(image, run, backend):
-    """Of up to 64 rows, of each prime, in the first block and in a later one."""
+def finish(image, run, backend, most=ROWS, largest=LARGEST):
+    """Of up to so many rows and sums of at most so much, of each prime, in the first block and in a later
+    one."""
     for prime in PRIMES:
         for is_first in (1, 0):
-            finish_of(run, backend, prime, is_first)
+            finish_of(run, backend, prime, is_first, most, largest)
 
 
-def finish_of(run, backend, prime, is_first):
+def finish_of(run, backend, prime, is_first, most, largest):
     machine, explorer = run.of_any_size()
-    rows = machine.sizes.symbol("rows", 0, ROWS)
-    sums_at = machine.input("sums", 4 * ROWS, 4, [run.family(
-        "sum", 32, lambda v: [v >= -LARGEST, v <= LARGEST])])
+    rows = machine.sizes.symbol("rows", 0, most)
+    sums_at = machine.input("sums", 4 * most, 4, [run.family(
+        "sum", 32, lambda v: [v >= -largest, v <= largest])])
     where = run.place(24, 8)
     machine.memory.update(enumerate(modulus(prime), where))
     total, region = machine.regions[t.ident(sums_at)], None
@@ -74,7 +75,8 @@ def finish_of(run, backend, prime, is_first):
 
     def check(_, code, elements):
         before = 0 if is_first else elements[1]
-        run.expect_residue(code, elements[0], (-LARGEST, LARGEST), before, prime, "an element of y")
+        total = t.sign_extend(elements[0], 32, 64)
+        run.expect_residue(code, total, (-largest, largest), before, prime, "an element of y")
     y_at = machine.output("y", rows, 1, reads, check)
     region = machine.regions[t.ident(y_at)]
     machine.add_to(y_at, run.family("before", 8, below(prime)))
@@ -86,6 +88,7 @@ def finish_of(run, backend, prime, is_first):
 class Blocks:
     """What a block is made of, as a caller of `multiply_block` states it: planes of X, the panels of W, and
     which columns of W it takes."""
+    rows, largest = ROWS, LARGEST  # of a panel, and its sums
 
     def __init__(self, run, rest):
         self.run, (self.machine, self.explorer), self.rest = run, run.of_any_size(), rest
@@ -97,14 +100,12 @@ class Blocks:
         sizes = self.sizes
         self.m, self.n, quarter, self.steps = (sizes.symbol(name, 0, most) for name, most in (
             ("m", EXTENT), ("n", EXTENT), ("quarter", EXTENT // STEP), ("steps", self.most)))
-        self.first, self.planes, self.offset = (sizes.symbol(name, *ends) for name, ends in (
-            ("first", (0, 7 * EXTENT)), ("planes", (1, 7)), ("offset", (0, 6))))
+        self.declare_planes()
         self.count = sizes.symbol("count", 1, 7 * EXTENT) if at_once == 4 else at_once
         self.j, self.quarter = t.scale(quarter, STEP, 64), quarter
         self.width = t.add(t.scale(self.steps, STEP, 64), self.rest, 64)
         sizes.assume([sizes.total(quarter), sizes.total(self.n)],
                      sizes.total(self.j) + sizes.total(self.width) <= sizes.total(self.n))
-        sizes.assume([sizes.total(self.planes)], sizes.total(self.planes) + sizes.total(self.offset) <= 7)
         self.panels, self.n_steps = extents(sizes, self.m, self.n)
         sizes.named_quotient(t.add(self.count, 3, 64), 2, "passes")
         self.declare_arrays()
@@ -112,6 +113,9 @@ class Blocks:
         words(self.machine, block, (self.w_at, self.m, self.n, self.j, self.width, self.first, self.count,
                                     self.planes, self.offset))
         return [block, self.x_at, self.y_at]
+
+    def declare_planes(self):
+        self.first, self.planes, self.offset = planes_of(self.sizes)
 
     def declare_arrays(self):
         machine, sizes, run = self.machine, self.sizes, self.run
@@ -196,17 +200,17 @@ class Blocks:
         sums_at, rows, is_first, prime, y = (machine.general[name] for name in machine.ARGUMENTS[:5])
         region, offset = machine.split(y)
         plane, row = self.sizes.rows_of(offset, self.m)
-        panel = divided(row, ROWS)
+        panel = divided(row, self.rows)
         if region.base is not self.y_at or panel is None:
             raise Refused("rows that are not a panel's")
         self.check_rows(plane, row, rows)
         self.check_first(t.extract(is_first, 0, 8))
-        self.check_modulus(prime, t.add(self.first, plane, 64))
+        check_modulus(machine, prime, t.add(self.first, plane, 64), self.planes, self.offset)
         expected = self.expected(plane, panel)
-        for r in range(ROWS):
+        for r in range(self.rows):
             code = t.from_cells(machine.load(sums_at + 4 * r, 4))
             self.sums_of.expect(code, 32, ([(one, 1) for one in expected(r)], {}), f"row {r} of a panel")
-            if not sums.fits_in(sum_of(code, 32).interval(), LARGEST):
+            if not sums.fits_in(sum_of(code, 32).interval(), self.largest):
                 raise Refused("a sum that may be too large")
         part = Part((plane, panel), (t.add(plane, 1, 64), t.add(panel, 1, 64)))
         self.grid.read(part)
@@ -217,22 +221,14 @@ class Blocks:
         p, r, count, m = (self.sizes.total(v) for v in (plane, row, self.count, self.m))
         number = self.sizes.value(rows)
         if not self.machine.proved(z3.And([claimed(claim) for claim in (
-                p >= 0, p < count, r >= 0, number >= 0, number <= ROWS, r + number <= m)]), z3.Or(
-                    number == ROWS, r + number == m)):
+                p >= 0, p < count, r >= 0, number >= 0, number <= self.rows, r + number <= m)]), z3.Or(
+                    number == self.rows, r + number == m)):
             raise Refused("rows that are not proved to be all of a panel")
 
     def check_first(self, flag):
         number = self.sizes.value(flag)
         if not self.machine.proved(claimed(z3.If(self.sizes.total(self.j) == 0, number == 1, number == 0))):
             raise Refused("what is thought to be the first block is not proved to be it")
-
-    def check_modulus(self, address, number):
-        """It is that of a plane of all columns: the table's begins where the sum's constant says."""
-        own = t.add(self.machine.division(number, self.planes)[1], self.offset, 64)
-        at = t.sub(address, t.scale(own, 24, 64), 64)
-        if not t.is_int(at) or any(self.machine.image.constant(at + 24 * k, 24) != modulus(p)
-                                   for k, p in enumerate(PRIMES)):
-            raise Refused("a modulus that is not proved to be the plane's")
 
     def expected(self, plane, panel):
         """function(row of a panel) -> the block's products of it and a plane."""
@@ -242,6 +238,25 @@ class Blocks:
         behind = t.add(x, t.scale(self.steps, STEP, 64), 64)
         return lambda r: [self.of_steps(t.add(first, r, 64), x, self.steps)] + [
             self.of_one(t.add(last, r, 64), t.add(behind, d, 64), d) for d in range(self.rest)]
+
+
+def planes_of(sizes):
+    """(the number of the first plane among those of all columns, how many a column has, the number of the
+    first one's prime): any."""
+    first, planes, offset = (sizes.symbol(name, *ends) for name, ends in (
+        ("first", (0, 7 * EXTENT)), ("planes", (1, 7)), ("offset", (0, 6))))
+    sizes.assume([sizes.total(planes)], sizes.total(planes) + sizes.total(offset) <= 7)
+    return first, planes, offset
+
+
+def check_modulus(machine, address, number, planes, offset):
+    """An address is that of the modulus of a plane of all columns: the table begins where the sum's constant
+    says."""
+    own = t.add(machine.division(number, planes)[1], offset, 64)
+    at = t.sub(address, t.scale(own, 24, 64), 64)
+    if not t.is_int(at) or any(machine.image.constant(at + 24 * k, 24) != modulus(p)
+                               for k, p in enumerate(PRIMES)):
+        raise Refused("a modulus that is not proved to be the plane's")
 
 
 def refuse_store(*_):

@@ -603,13 +603,25 @@ class RegionMachine(Machine):
         return super().shifted(v, count, width)
 
     def product(self, a, b, width, signed):
-        """A product of sizes is a symbol."""
+        """A product of sizes is a symbol; that of a quotient and its divisor, the dividend without what is
+        left."""
+        if width == 64:
+            for dividend in (self.without_rest(a, b), self.without_rest(b, a)):
+                if dividend is not None:
+                    return t.zero_extend(dividend, 64, 128)
         v = self.sizes.product_of(a, b) if width == 64 else None
         if v is None and width == 64 and (whole := self.sizes.counted_product(a, b)) is not None:
             return t.concat([(self.unknown("above", 64), 64), (whole, 64)])
         if v is None and (self.totals or self.grid) and self.scouting:
             return self.unknown("product", 128)
         return super().product(a, b, width, signed) if v is None else t.zero_extend(v, 64, 128)
+
+    def without_rest(self, quotient, divisor):
+        """The multiple of a divisor, which is proved not to be 0, that a quotient by it stands for; None of
+        other numbers."""
+        dividend = self.sizes.dividend_of(quotient, divisor)
+        is_one = dividend is not None and self.proved(claimed(self.sizes.value(divisor) >= 1))
+        return dividend if is_one else None
 
     def quotient(self, v, count):
         """The same of a sum of sizes and counters of which all but what is proved to be below 2^count is a

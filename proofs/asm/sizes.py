@@ -165,6 +165,7 @@ class Sizes:
         self.monomials = {}  # ids of integers -> the integer of their product
         self.products = {}  # ids of two terms -> the symbol of their product, None of a term of data
         self.divisions = {}  # ids of two terms -> the symbols of their quotient and remainder
+        self.dividends = {}  # id of a quotient, and of its divisor -> what it is of, without what is left
         self.groups = {}  # id of a term, by what power of 2 -> what the contract calls the quotient
         self.factors = []   # (a, b, symbol) of those that have one
         self.factors_of = {}  # id of a symbol -> the two whose product it is
@@ -244,7 +245,13 @@ class Sizes:
                 z3.And(values[1] >= 1, values[0] >= values[1]), whole >= 1))
             self.assume([rest], rest <= values[0], z3.Implies(values[1] >= 1, rest < values[1]))
             self.divisions[key] = quotient, left
+            self.dividends[t.ident(quotient), key[1]] = t.sub(a, left, 64)
         return self.divisions[key]
+
+    def dividend_of(self, quotient, divisor):
+        """What a quotient by a divisor other than 0 was made from, without what is left; None of others."""
+        key = divisor if t.is_int(divisor) else ("term", t.keep(divisor))
+        return None if t.is_int(quotient) else self.dividends.get((t.ident(quotient), key))
 
     def name_division(self, a, b, quotient, rest):
         """What a contract calls the quotient and the remainder of two numbers, which they must be."""

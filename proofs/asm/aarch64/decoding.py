@@ -8,7 +8,7 @@ GENERAL = [f"x{i}" for i in range(31)] + ["sp"]
 SCALARS = {"b": 1, "h": 2, "s": 4, "d": 8, "q": 16}  # bytes of a lane, and of a vector's name as one
 MODIFIER = re.compile(r"(lsl|lsr|asr|ror|uxt[bhwx]|sxt[bhwx])(?: #(0x[0-9a-f]+|\d+))?$")
 LANES = re.compile(r"v(\d+)\.(\d*)([bhsdq])(?:\[(\d+)\])?$")
-ONE_VECTOR = re.compile(r"^\{([^{},]*)\}$")  # a list of one
+ONE_VECTOR = re.compile(r"^\{([^{},]*)\}(\[\d+\])?$")  # a list of one, or a lane of it
 SEVERAL = re.compile(r"^\{([^{}]*,[^{}]*)\}$")
 MEMORY = re.compile(r"\[([^\]]*)\](!?)$")
 ADDRESS = re.compile(r"(?:^|,)\s*([0-9a-f]+)(?: <(.*)>)?$")  # of code, or of what adr and adrp name
@@ -23,7 +23,7 @@ class Operand:
     def __init__(self, text):
         self.text, self.modifier = text, None
         general = re.fullmatch(r"([wx])(\d+|zr)|(w?)sp", text)
-        lanes, memory = LANES.match(ONE_VECTOR.sub(r"\1", text)), MEMORY.match(text)
+        lanes, memory = LANES.match(ONE_VECTOR.sub(r"\1\2", text)), MEMORY.match(text)
         number = re.fullmatch(r"#(-?(?:0x[0-9a-f]+|\d+))", text)
         real = re.fullmatch(r"#(-?\d+\.\d+(?:e[+-]\d+)?)", text)
         if general:

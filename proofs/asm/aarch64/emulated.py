@@ -81,6 +81,8 @@ WRONG = [
     ("ld1r {v0.16b}, [x1]", "ld1r {v0.8b}, [x1]"),
     ("ld1 {v0.16b, v1.16b}, [x1]", "ldp q1, q0, [x1]"),
     ("st1 {v0.16b, v1.16b}, [x0]", "stp q1, q0, [x0]"),
+    ("ld1 {v0.s}[1], [x1]", "ld1 {v0.s}[2], [x1]"),
+    ("ld1 {v0.s}[0], [x1]", "ldr s0, [x1]"),
     ("sshl v0.4s, v1.4s, v2.4s", "sshl v0.8h, v1.8h, v2.8h"),
     ("fadd v0.2d, v1.2d, v2.2d", "fsub v0.2d, v1.2d, v2.2d"),
     ("fmul s0, s1, s2", "fmul v0.2s, v1.2s, v2.2s"),

@@ -84,10 +84,10 @@ def store_pair(m, i):
 
 @instruction("ld1", "st1", of=None)
 def several(m, i):
-    """Whole registers, one behind the other."""
+    """Whole registers, one behind the other, or a lane of one."""
     operand, memory = i.operands
     own = operand.vectors if operand.kind == "vectors" else [operand]
-    if any(one.kind != "vector" or one.place is not None for one in own):
+    if any(one.kind != "vector" or one.place is not None and len(own) > 1 for one in own):
         raise Refused(f"operand '{operand.text}'")
     with access(m, memory) as at:
         for number, one in enumerate(own):

@@ -5,13 +5,12 @@ import encoding
 import exponents
 import layouts
 import linear
+import neon_products
 import panels
 import portable_products
 import residues
 from mutants import Mutant, first_per
 from runs import ANY, is_due
-
-BLOCK = 8192  # columns of W that a product takes at a time
 
 
 def rows():
@@ -47,16 +46,9 @@ def rows():
 def add_products(add):
     """As of the other processors' (runs.add_products)."""
     add("neon", "packed_bytes", ANY, layouts.bytes_of, "packed_bytes")
-    add("neon", "multiply_panel", ANY, linear.panel_of_four_planes)
     add("neon", "pack_panel", ANY, panels.panel)
     add("neon", "pack", ANY, panels.pack)
-    for m, n, b, planes in ((3, 5, 1, 4), (5, 6, 2, 3), (9, 5, 1, 7), (5, 37, 1, 1)):
-        add("neon", "gemm", f"m={m} n={n} b={b} planes={planes}", linear.gemm, m, n, b, planes)
-    for m, n, b, plane in ((3, 5, 1, 2), (3, 5, 6, 5), (1, 517, 1, 1)):
-        add("neon", "gemm_plane", f"m={m} n={n} b={b} plane={plane}", linear.gemm, m, n, b, 1, None, None,
-            plane)
-    add("neon", "gemm", f"m=9 n={BLOCK + 5} b=1 planes=2", linear.gemm, 9, BLOCK + 5, 1, 2, BLOCK,
-        panels.PANELS["neon"])
+    neon_products.add_rows(add)
     add("neon", "combine", ANY, linear.combine_of_blocks)
 
 
@@ -72,10 +64,9 @@ SAMPLE = "portable", "sample", "n=4", "sample"
 ENTRIES, ALL_ENTRIES = (("portable", kernel, ANY, kernel) for kernel in ("pack_entries", "pack_combinations"))
 BYTES, PRODUCTS = (("neon", kernel, ANY, kernel) for kernel in ("packed_bytes", "multiply_panel"))
 PACK, PACK_PANEL = (("neon", kernel, ANY, kernel) for kernel in ("pack", "pack_panel"))
-SECOND_PANEL = "neon", "gemm", "m=9 n=5 b=1 planes=7", "multiply_planes"
-SECOND_BLOCK = "neon", "gemm", f"m=9 n={BLOCK + 5} b=1 planes=2", "multiply_planes"
-COLUMNS = "neon", "gemm_plane", "m=3 n=5 b=6 plane=5", "gemm_plane"
-COMBINE = "neon", "combine", ANY, "combine"
+LIFTS, REMAINDERS, BLOCK, PLANES, PRODUCT, PRODUCT_OF_PLANE, COMBINE = (
+    ("neon", kernel, ANY, kernel) for kernel in (
+        "lift_planes", "finish", "multiply_block", "multiply_planes", "gemm", "gemm_plane", "combine"))
 PACKED, ROWS_PACKED, JOIN, FINISH, GEMM, GEMM_PLANE = (("portable", kernel, ANY, kernel) for kernel in (
     "packed_bytes", "pack", "join_planes", "finish", "gemm", "gemm_plane"))
 
@@ -127,11 +118,20 @@ SIZES = [
     (PACK_PANEL, r"add\s+x0, x2, #0x3", "add x0, x2, #0x2", "rows=3 n=6"),
     (PACK, r"sub\s+x1, x22, x19", r"\g<0>; and x1, x1, #0xffff", "m=35 n=5"),
     (PACK, r"add\s+x24, x2, #0x3", "add x24, x2, #0x2", "m=35 n=6"),
-    (SECOND_PANEL, r"add\s+x20, x20, #0x8\b", "add x20, x20, #0x10", "m=3 n=5 b=1 planes=4"),
-    (SECOND_PANEL, r"lsr\s+x0, x20, #3", "mov x0, #0x0", "m=3 n=5 b=1 planes=4"),
-    (SECOND_BLOCK, r"lsr\s+x25, x28, #2", "mov x25, #0x0", "m=3 n=5 b=1 planes=4"),
-    (COLUMNS, r"add\s+x22, x22, x27", "nop", "m=3 n=5 b=1 plane=2"),
-    (COLUMNS, r"add\s+x25, x25, x28", "nop", "m=3 n=5 b=1 plane=2"),
+    (LIFTS, r"cmp\s+x11, #0x3", "cmp x11, #0x2", "rest=1"),
+    (LIFTS, r"cmp\s+x6, x0", "and x5, x6, #0x7f; cmp x5, x0", "whole=5"),
+    (REMAINDERS, r"cmp\s+x1, x3", "and x2, x1, #0x7; cmp x2, x3", "rows=3"),
+    (REMAINDERS, r"cmp\s+x1, x5", "and x2, x1, #0x7; cmp x2, x5", "rows=3"),
+    (BLOCK, r"add\s+x28, x28, #0x8\b", "add x28, x28, #0x10", "m=5 count=1"),
+    (BLOCK, r"lsr\s+x0, x28, #3", "mov x0, #0x0", "m=8 count=1"),
+    (BLOCK, r"lsr\s+x0, x3, #2", "mov x0, #0x0", "quarter=0"),
+    (PLANES, r"add\s+x28, x28, #0x2, lsl #12", "add x28, x28, #0x1, lsl #12", "n=5"),
+    (PLANES, r"cmp\s+x4, #0x2, lsl #12", "cmp x4, #0x3, lsl #12", "n=8192"),
+    (PLANES, r"csel\s+x0, x20, x0, ls", "mov x0, x20", "count=3"),
+    (PRODUCT, r"add\s+x20, x20, x23", "nop", "m=3 n=5 b=1 planes=4"),
+    (PRODUCT, r"cmp\s+x22, x19", "and x2, x22, #0xff; cmp x2, x19", "m=3 n=5 b=1 planes=5"),
+    (PRODUCT_OF_PLANE, r"add\s+x21, x21, x24", "nop", "m=3 n=5 b=4 plane=5"),
+    (PRODUCT_OF_PLANE, r"cmp\s+x22, x19", "and x2, x22, #0xff; cmp x2, x19", "m=3 n=5 b=6 plane=2"),
     (COMBINE, r"add\s+x26, x26, #0x10, lsl #12", "nop", "n=70 b=2 planes=1"),
     (COMBINE, r"and\s+x25, x23, #0xf+c0\b", "mov x25, #0x0", "n=3 b=2 planes=7"),
     (COMBINE, r"sub\s+x2, x23, x25", "and x2, x23, #0x3", "n=3 b=2 planes=7"),
@@ -162,9 +162,8 @@ SIZES += [(of_shape("multiply_vectors", rows, vectors), *change)
               (r"(add\s+x23, x23, )#0x2, lsl #12", r"\1#0x1, lsl #12", "n=5"))]
 # (kernel, its instruction, what it becomes, what this assumes that neither the AAPCS64 nor the processor
 # gives; none: what is computed).
-WIPE, CALL = (rf"bl\s+[0-9a-f]+ <slip::{name}[^\n]*" for name in ("base::wipe", "kernels::neon::multiply_p"))
+CALL = r"bl\s+[0-9a-f]+ <slip::kernels::neon::multiply_panel[^\n]*"
 LAST = r"stp\s+q4, q3, \[x3, #96\]"
-CALLS = "neon", "gemm", "m=3 n=5 b=1 planes=4", "multiply_planes"
 OTHERS = [
     (MASK, r"(lsr\s+w13, w13, )#23", r"\1#22", ""),
     (UNMASK, r"(lsr\s+w5, w5, )#23", r"\1#22", ""),
@@ -181,9 +180,16 @@ OTHERS = [
     (of_shape("multiply_rows", 2, 4), r"cset(\s+w24), eq", r"cset\1, ne", ""),
     (of_shape("multiply_vectors", 4, 1), r"bl\s[^\n]*join_planes[^\n]*", "nop", ""),
     (of_shape("multiply_vectors", 4, 2), r"mov\s+x20, #0x4\b", r"\g<0>; strh w22, [x24, #32]", ""),
-    (CALLS, r"(lsr\s+x0, x0, )#39", r"\1#38", ""),
-    (CALLS, r"asr #31", "lsr #31", ""),
-    (COLUMNS, r"stp\s+x20, x20, \[x19\]", "stp xzr, xzr, [x19]", ""),
+    (LIFTS, "cmhi", "cmhs", ""),
+    (LIFTS, r"mov(\s+v2.s\[2\], )w4", r"mov\1w8", ""),
+    (REMAINDERS, r"(lsr\s+x5, x5, )#39", r"\1#38", ""),
+    (REMAINDERS, r"ldrsw(\s+)x2", r"ldr\1w2", ""),
+    (BLOCK, r"add(\s+x3, x3, )x11", r"sub\1x11", ""),
+    (BLOCK, r"cset(\s+w24), eq", r"cset\1, ne", ""),
+    (PLANES, r"bl\s[^\n]*lift_planes[^\n]*", "nop", ""),
+    (PLANES, r"msub\s+x30, x30, x8, x25", "mov x30, x25", ""),
+    (PRODUCT, r"stp(\s+x2), x5, ", r"stp\1, x4, ", ""),
+    (PRODUCT_OF_PLANE, r"str\s+x5, \[sp, #120\]", "str xzr, [sp, #120]", ""),
     (COMBINE, "cmhi", "cmhs", ""),
     (COMBINE, "saddlv", "uaddlv", ""),
     (MASK, r"and\s+x10, x2,", r"add x2, x2, x9; \g<0>", "a general register is 0 at the start"),
@@ -198,13 +204,13 @@ OTHERS = [
     (MASK, r"stp\s+x29, x30, \[sp, #-192\]!", r"str x2, [sp, #-16]; ldr x2, [sp, #-16]; \g<0>",
      "what is below sp lasts"),
     (MASK, r"stp\s+x29, x30, \[sp, #-192\]!", "stp x29, x30, [sp, #-200]!", "sp need not be aligned"),
-    (CALLS, WIPE, r"mov x9, sp; \g<0>; mov sp, x9", "a call leaves general registers"),
-    (CALLS, WIPE, r"fmov d7, x19; \g<0>; fmov x19, d7", "a call leaves vector registers"),
-    (CALLS, WIPE, r"mov v8.d[1], x19; \g<0>; mov x19, v8.d[1]",
+    (BLOCK, CALL, r"mov x9, sp; \g<0>; mov sp, x9", "a call leaves general registers"),
+    (BLOCK, CALL, r"fmov d7, x19; \g<0>; fmov x19, d7", "a call leaves vector registers"),
+    (BLOCK, CALL, r"mov v8.d[1], x19; \g<0>; mov x19, v8.d[1]",
      "a call leaves the upper halves of v8 to v15"),
-    (CALLS, WIPE, r"cmp x19, x19; \g<0>; cset x9, ne; add x19, x19, x9", "a call leaves flags"),
-    (CALLS, CALL, r"mov x16, x19; \g<0>; mov x19, x16", "a call leaves x16"),
-    (CALLS, WIPE, r"sub sp, sp, #0x8; \g<0>; add sp, sp, #0x8", "a call needs no alignment of the stack"),
+    (BLOCK, CALL, r"cmp x19, x19; \g<0>; cset x9, ne; add x19, x19, x9", "a call leaves flags"),
+    (BLOCK, CALL, r"mov x16, x19; \g<0>; mov x19, x16", "a call leaves x16"),
+    (BLOCK, CALL, r"sub sp, sp, #0x8; \g<0>; add sp, sp, #0x8", "a call needs no alignment of the stack"),
 ]
 
 
