@@ -8,7 +8,7 @@ import z3
 import terms as t
 from grids import Done, Grid, Part, Touch
 from instructions.processor import ANYTHING, Vectors
-from machine import Refused
+from machine import Machine, Refused, same
 from panels import Bytes
 from regions import RegionMachine
 from shapes import changes_of_registers
@@ -19,8 +19,8 @@ def check():
     """What is wrong."""
     t.forget()
     return (passes_apart() + passes_before() + passes_around() + one_behind_another() + nothing()
-            + up_to_the_end() + one_way() + quotients() + exact_quotients() + rows() + bytes_of_panels()
-            + lost_registers())
+            + up_to_the_end() + one_way() + quotients() + exact_quotients() + products_of_quotients()
+            + multiples_below() + rows() + bytes_of_panels() + lost_registers())
 
 
 def grid():
@@ -231,8 +231,7 @@ def exact_quotients():
         ("a", 100), ("b", 100), ("wide", t.mask(64))))
     i = sizes.counter("i")
     sizes.assume([sizes.total(i)], sizes.total(i) < sizes.total(b))
-    machine = SimpleNamespace(sizes=sizes, path=[], proved=lambda *claims: all(
-        sizes.holds(claim, machine.path) for claim in claims))
+    machine = machine_of(sizes)
     cases = [(t.add(t.scale(i, 3, 64), 2, 64), i, 2), (t.add(t.scale(i, 3, 64), 4, 64), t.add(i, 1, 64), 1),
              (t.add(t.scale(i, 3, 64), b, 64), None, 0), (t.sub(t.scale(i, 3, 64), 1, 64), None, 0),
              (t.scale(wide, 3, 64), None, 0)]
@@ -247,6 +246,43 @@ def exact_quotients():
         found = RegionMachine.known_number(machine, a)
         if found is not value:
             wrong.append(f"regions: a size of which {path} is known is taken for {found}")
+    return wrong
+
+
+def machine_of(sizes):
+    machine = SimpleNamespace(sizes=sizes, path=[], regions={}, proved=lambda *claims: all(
+        sizes.holds(claim, machine.path) for claim in claims))
+    machine.quotient = lambda v, count: RegionMachine.quotient(machine, v, count)
+    return machine
+
+
+def products_of_quotients():
+    """A quotient times its own divisor is the dividend without what is left, if the divisor is not 0."""
+    sizes = Sizes()
+    a, b, c = (sizes.symbol(name, 0, 1 << 40) for name in "abc")
+    machine, (quotient, rest) = machine_of(sizes), sizes.division(a, b)
+    wrong = []
+    for factor, divisor, least, is_so in ((quotient, b, 1, True), (quotient, b, 0, False),
+                                          (quotient, c, 1, False), (rest, b, 1, False)):
+        machine.path = [sizes.total(divisor) >= least]
+        found = RegionMachine.without_rest(machine, factor, divisor)
+        if (found is not None) != is_so or is_so and not same(found, t.sub(a, rest, 64)):
+            wrong.append(f"regions: {factor} times {divisor}, at least {least}, is taken for {found}")
+    return wrong
+
+
+def multiples_below():
+    """A mask of all but the lowest bits leaves a multiple of a sum whose other part is below it; other masks
+    and sums do not."""
+    sizes = Sizes()
+    c, few, many = (sizes.symbol(name, 0, most) for name, most in (("c", 1 << 40), ("few", 63), ("many", 64)))
+    machine, whole = machine_of(sizes), t.scale(c, 64, 64)
+    wrong = []
+    for rest, mask, is_so in ((few, -64, True), (many, -64, False), (few, -32, False), (few, 63, False),
+                              (few, (1 << 32) - 64, False), (few, -1, False), (few, 0, False)):
+        found = Machine.multiple_below(machine, t.add(whole, rest, 64), mask & t.mask(64))
+        if (found is not None) != is_so or is_so and not same(found, whole):
+            wrong.append(f"machine: {rest} and 64 c under {mask:#x} are taken for {found}")
     return wrong
 
 

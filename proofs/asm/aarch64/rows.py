@@ -134,6 +134,7 @@ SIZES = [
     (PRODUCT_OF_PLANE, r"cmp\s+x22, x19", "and x2, x22, #0xff; cmp x2, x19", "m=3 n=5 b=6 plane=2"),
     (COMBINE, r"add\s+x26, x26, #0x10, lsl #12", "nop", "n=70 b=2 planes=1"),
     (COMBINE, r"and\s+x25, x23, #0xf+c0\b", "mov x25, #0x0", "n=3 b=2 planes=7"),
+    (COMBINE, r"and(\s+x25, x23, #0xf+)c0\b", r"and\1e0", "n=3 b=2 planes=7"),
     (COMBINE, r"sub\s+x2, x23, x25", "and x2, x23, #0x3", "n=3 b=2 planes=7"),
 ]
 # As in mutants.py.
