@@ -25,7 +25,7 @@ from spec import PRIMES, SPACE, below
 from totals import End, Stretch, Totals, sum_of
 
 STEP, ROWS, LANES = 2, 16, 16    # of a panel: columns and rows; numbers of a register
-WIDE, NARROW = 32768, 2048       # columns of a block, of one column of X and of several
+WIDE = 32768                     # columns of a block of one column of X: the widest
 AT_ONCE, CAPACITY = 64, 1 << 17  # vectors of a block of several columns; numbers of the scratch array
 PASS = 256                       # steps whose products 32 bits hold
 WEIGHT, NUMBER = 127, 30245      # the greatest in magnitude
@@ -421,7 +421,7 @@ def gemm(image, run, backend, kernel):
     """Of any size: of one column, which has wider blocks, and of others; of each number of planes, or for
     gemm_plane of one, whose number is open."""
     if "n" in run.fixed:
-        return at_sizes(image, run, backend, NARROW, (ROWS, STEP))
+        return at_sizes(image, run, backend)
     for planes in range(1, len(PRIMES) + 1) if kernel == "gemm" else [1]:
         for is_one, has_columns in itertools.product((True, False), (True, False)):
             Product(run, kernel, planes, is_one, has_columns).prove(f"{SPACE}{backend}::")

@@ -181,17 +181,10 @@ def panel_of_four_planes(image, run, backend):
     explorer.call(f"{SPACE}{backend}::multiply_panel", [w_at, x_at, steps, out], conclude)
 
 
-def gemm(image, run, backend, m, n, b, planes, block=None, layout=None, plane=None):
-    """`plane`: of gemm_plane, which multiplies one plane modulo its prime; `planes` is 1 then.
-
-    `block`: so many columns of W make a block, after which the outputs are stored; all by default.
-    `layout`: rows and columns of a packed panel's step, to start from what `pack` leaves
-    (panels.py) instead of running it.
-
-    Each store is proved: it is the remainder of the block's sum and of what the kernel reads back, which
-    may be any residue. So neither the number of blocks nor what a block left matters to the next."""
+def gemm(image, run, backend, m, n, b, planes, plane=None):
+    """`plane`: of gemm_plane, which multiplies one plane modulo its prime; `planes` is 1 then. All columns of
+    W are one block, after which the outputs are stored."""
     run.sum_products()
-    block = block or n
     primes = PRIMES[:planes] if plane is None else [PRIMES[plane]]
     w_at, elements = run.array("w", m * n, 8, *WEIGHT)
     w = operands(run, elements)
@@ -200,20 +193,15 @@ def gemm(image, run, backend, m, n, b, planes, block=None, layout=None, plane=No
     else:
         x_at, x = columns_of_pairs(run, n, primes, b)
     y = Results(run, b * planes * m, 8, lambda number: primes[number // m % planes])
-    if layout:
-        w_at = lay_out(run, packed_cells(elements, m, n, *layout))
-    else:
-        w_at = pack(run, backend, w_at, m, n)
+    w_at = pack(run, backend, w_at, m, n)
     function, last = ("gemm", planes) if plane is None else ("gemm_plane", plane)
     run.machine.call(f"{SPACE}{backend}::{function}", [w_at, m, n, x_at, b, last, y.base])
     for c in range(b):
         for p in range(planes):
             for i in range(m):
-                blocks = [sum_of([(w[i * n + j], x[c][p][j]) for j in range(n)[at:at + block]], 64)
-                          for at in range(0, n, block)]
-                stored = y.stored((c * planes + p) * m + i, len(blocks))
-                for (code, before), total in zip(stored, blocks):
-                    run.expect_remainder(code, total, before, primes[p], f"y[{c}][{p}][{i}]")
+                total = sum_of([(w[i * n + j], x[c][p][j]) for j in range(n)], 64)
+                (code, before), = y.stored((c * planes + p) * m + i, 1)
+                run.expect_remainder(code, total, before, primes[p], f"y[{c}][{p}][{i}]")
 
 
 def pack(run, backend, w_at, m, n):
@@ -222,24 +210,6 @@ def pack(run, backend, w_at, m, n):
     packed = run.room(run.machine.returned(), 64)
     run.machine.call(f"{SPACE}{backend}::pack", [w_at, m, n, packed])
     return packed
-
-
-def packed_cells(w, m, n, rows, columns):
-    """W packed, [panels][steps][rows][columns] bytes, padded with zeros."""
-    for panel_ in range(-(-m // rows)):
-        for step in range(-(-n // columns)):
-            for i in range(panel_ * rows, (panel_ + 1) * rows):
-                for j in range(step * columns, (step + 1) * columns):
-                    yield w[i * n + j] if i < m and j < n else 0
-
-
-def lay_out(run, cells):
-    """Memory with bytes that packed_cells gives, as `pack` leaves it (panels.py)."""
-    cells = list(cells)
-    where = run.place(len(cells), 64)
-    run.machine.memory.update((where + at, v if t.is_int(v) else (v, 0))
-                              for at, v in enumerate(cells))
-    return where
 
 
 # --- the check -----------------------------------------------------------------------------------

@@ -275,7 +275,7 @@ def multiply_planes(image, run, backend):
 def gemm(image, run, backend, kernel):
     """Of any number of planes and columns; gemm_plane, of any columns of one plane, whose number is open."""
     if "n" in run.fixed:
-        return products.at_sizes(image, run, backend, BLOCK, (ROWS, STEP))
+        return products.at_sizes(image, run, backend)
     machine, explorer = run.of_any_size()
     sizes = machine.sizes
     m, n, b = (sizes.symbol(name, 0, EXTENT) for name in "mnb")

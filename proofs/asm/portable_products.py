@@ -19,7 +19,7 @@ import terms as t
 from grids import Grid, Part
 from layouts import EXTENT
 from machine import Refused, same
-from products import WEIGHT, numbers_at, words
+from products import WEIGHT, at_sizes, numbers_at, words
 from regions import Chunk, claimed
 from sizes import divided
 from spec import PRIMES, SPACE, below
@@ -401,9 +401,7 @@ def multiply_vectors(image, run, backend, vectors):
 def gemm(image, run, backend, kernel):
     """Of any number of columns, and each number of planes; gemm_plane, of any plane."""
     if "n" in run.fixed:
-        m, n, b = (run.fixed[name] for name in "mnb")
-        return linear.gemm(image, run, backend, m, n, b, run.fixed.get("planes", 1), None, None,
-                           run.fixed.get("plane"))
+        return at_sizes(image, run, backend)
     for planes in range(1, len(PRIMES) + 1) if kernel == "gemm" else (1,):
         gemm_of(run, backend, kernel, planes)
     return None

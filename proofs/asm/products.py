@@ -22,7 +22,6 @@ from spec import PRIMES, SPACE, below
 from totals import End, Stretch, Totals, sum_of
 
 STEP, ROWS = 4, 64      # of a panel: columns and rows
-BLOCK = 4096            # columns of a block where X has several
 PASS = 32768            # columns whose products 31 bits hold: layout.hpp
 WEIGHT, RESIDUE = 127, 250  # the greatest in magnitude
 LARGEST = WEIGHT * RESIDUE * PASS
@@ -278,7 +277,7 @@ def block(image, run, backend, at_once):
 def gemm(image, run, backend, kernel):
     """Of any number of planes and columns; gemm_plane, of any columns of one plane, whose number is open."""
     if "n" in run.fixed:
-        return at_sizes(image, run, backend, BLOCK, (ROWS, STEP))
+        return at_sizes(image, run, backend)
     for has_columns in (True, False):
         one = Product(run, kernel, has_columns)
         one.machine.hooks |= {f"{SPACE}{backend}::multiply_block<{at_once}ul>": one.multiply_block(at_once)
@@ -287,12 +286,10 @@ def gemm(image, run, backend, kernel):
     return None
 
 
-def at_sizes(image, run, backend, block, layout):
-    """Of sizes that are not left open. Of more columns than a block has W stands as `pack` leaves it."""
+def at_sizes(image, run, backend):
+    """Of sizes that are not left open, of no more columns than a block has."""
     m, n, b = (run.fixed[name] for name in "mnb")
-    planes, plane = run.fixed.get("planes", 1), run.fixed.get("plane")
-    blocks = (block, layout) if n > block else (None, None)
-    return linear.gemm(image, run, backend, m, n, b, planes, *blocks, plane)
+    return linear.gemm(image, run, backend, m, n, b, run.fixed.get("planes", 1), run.fixed.get("plane"))
 
 
 class Product:
