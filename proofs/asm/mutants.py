@@ -98,6 +98,14 @@ MUTANTS = [
     ("portable", "least_exponent", ANY, "least_exponent", r"0x7ff", "0x3ff"),
     ("portable", "shift_row", ANY, "shift_row", r"\bsar( +\w+,cl)", r"shl\1"),
     ("portable", "pack_left", ANY, "pack_left", r"add +r12,r14", "add r12,r15"),
+    # Another row's place; a row that is not wiped; the exponents of another place.
+    ("avx2", "pack_row", ANY, "pack_row", r"\bsar( +\w+,cl)", r"shl\1"),
+    ("avx2", "pack_left", ANY, "pack_left", r"add +rbp,0x4\b", "add rbp,0x8"),
+    ("avx512", "shift_row", ANY, "shift_row", r"\bsar( +\w+,cl)", r"shl\1"),
+    ("avx512", "pack_pairs", ANY, "pack_pairs", r"shl +ebx,0x4", "shl ebx,0x3"),
+    ("avx512", "pack_left_panel", ANY, "pack_left_panel", r"mov +esi,0x4000", "mov esi,0x3f00"),
+    ("avx512", "pack_pass", ANY, "pack_pass", r"lea +r8,\[r14\+rbx\*1\]", "mov r8,r14"),
+    ("avx512", "pack_left", ANY, "pack_left", r"add +r15,0x200", "add r15,0x100"),
     ("portable", "low_rank_outer", ANY, "low_rank_outer", r"(shl .*,)0x10", r"\g<1>0x14"),
     ("portable", "low_rank_outer", ANY, "low_rank_outer", r"psllq( +xmm0,)0x20", r"psllq\g<1>0x1f"),
 ]
@@ -275,6 +283,34 @@ SIZE_MUTANTS = [
     ("portable", "pack_right", ANY, "pack_right", r"imul +rsi,rdx", "imul esi,edx", "k=2 n=9"),
     ("portable", "pack_right", ANY, "pack_right", r"add +rsi,rsi", "add esi,esi", "k=2 n=9"),
 ]
+# The layouts of A: every 256th number of columns, pairs or rows left out, or every 2^16th; the padding of an
+# odd column; 64 columns or one row alone; a row that the last panel has not; another place of the second
+# pair; a panel of 63 rows; a pass of 127 columns.
+SIZE_MUTANTS += [
+    ("avx2", "pack_row", ANY, "pack_row", r"cmp +rsi,0x1\b", "cmp sil,0x1", "k=5"),
+    ("avx2", "pack_row", ANY, "pack_row", r"xor +eax,eax", "mov eax,ecx", "k=4"),
+    ("avx2", "clear_row", ANY, "clear_row", r"sub +rdi,0x1\b", "sub dil,0x1", "k=5"),
+    ("avx2", "clear_row", ANY, "clear_row", r"test +rdi,rdi", "test dil,dil", "k=5"),
+    ("avx2", "pack_left", ANY, "pack_left", r"imul +r13,r11", "imul r13d,r11d", "m=3 k=5"),
+    ("avx2", "pack_left", ANY, "pack_left", r"cmp +r12,r14", "cmp r12w,r14w", "m=19 k=5"),
+    ("avx512", "find_exponents", ANY, "find_exponents", r"test +rsi,rsi", "test si,si", "m=3"),
+    ("avx512", "find_exponents", ANY, "find_exponents", r"lea +rdx,\[r13\+0x3f\]", "lea rdx,[r13+0x3e]",
+     "m=3"),
+    ("avx512", "shift_row", ANY, "shift_row", r"cmp +rax,rsi", "cmp rax,0x40", "width=64"),
+    ("avx512", "shift_row", ANY, "shift_row", r"\bsar( +\w+,cl)", r"shr\1", "e=3"),
+    ("avx512", "pack_pairs", ANY, "pack_pairs", r"add +r9,0xc0", "add r9,0xc1", "pairs=1"),
+    ("avx512", "pack_pairs", ANY, "pack_pairs", r"add +rdi,0x4\b", "add rdi,0x2", "pairs=1"),
+    ("avx512", "pack_left_panel", ANY, "pack_left_panel", r"cmp +r14,r13", "cmp r14,0x1", "rows=1"),
+    ("avx512", "pack_left_panel", ANY, "pack_left_panel", r"add +rsi,0x1\b", "nop", "width=2"),
+    ("avx512", "pack_pass", ANY, "pack_pass", r"cmp +rbx,r13", "cmp bx,r13w", "m=67"),
+    ("avx512", "pack_pass", ANY, "pack_pass", r"(mov +edx,)0x40\b", r"\g<1>0x3f", "m=5"),
+    ("avx512", "pack_left", ANY, "pack_left", r"imul +rax,rbx", "imul eax,ebx", "m=3 k=5"),
+    ("avx512", "pack_left", ANY, "pack_left", r"(mov +eax,)0x80\b", r"\g<1>0x7f", "k=5"),
+]
+for backend in ("avx2", "avx512"):
+    SIZE_MUTANTS += [
+        (backend, "least_exponent", ANY, "least_exponent", r"cmp +ecx,0x15", "cmp ecx,0x13", "e=3"),
+        (backend, "least_exponent", ANY, "least_exponent", r"test +rsi,rsi", "test si,si", "k=3")]
 # The same of what the portable products consist of, for so many rows and vectors: 15 columns taken for 16, a
 # rest of 8 left out; every other pass left out, a vector's second pass elsewhere.
 OF_ROWS = {"add_products": ((r"cmp +rax,0xe\b", "cmp rax,0xd", "n=3"),
@@ -311,6 +347,10 @@ SIZE_MUTANTS_OF_CLANG = [
     ("avx2", "multiply_pass<2>", ANY, "multiply_pass<2ul>", r"(mov +r15d,)0x100\b", r"\g<1>0x101",
      "width=100 planes=2"),
     ("avx2", "finish_plane", ANY, "finish_plane", r"and +rcx,0x2\b", "and rcx,0x0", "rows=9"),
+    ("avx2", "pack_row", ANY, "pack_row", r"cmp +rsi,0x2\b", "cmp sil,0x2", "k=5"),
+    ("avx2", "pack_left", ANY, "pack_left", r"imul +rdx,rcx", "imul edx,ecx", "m=3 k=5"),
+    ("avx512", "pack_pass", ANY, "pack_pass", r"(mov +esi,)0x40\b", r"\g<1>0x3f", "m=5"),
+    ("avx512", "pack_left", ANY, "pack_left", r"(mov +ecx,)0x80\b", r"\g<1>0x7f", "k=5"),
     ("avx512", "mask", ANY, "mask", r"cmp +rcx,0x20\b", "cmp rcx,0x21", "n=37 planes=1"),
     ("avx512", "unmask", ANY, "unmask", r"cmp +r9,rdx", "cmp r9d,edx", "m=37 planes=4"),
     ("avx512", "left_bytes", ANY, "left_bytes", r"imul +rsi,rcx", "imul esi,ecx", "m=3 k=5"),

@@ -10,6 +10,7 @@ import encoding
 import exponents
 import factors
 import layouts
+import left_layouts
 import linear
 import panels
 import portable_products
@@ -152,6 +153,7 @@ def add_factors(add):
     add("portable", "least_exponent", ANY, exponents.exponents)
     add("portable", "shift_row", ANY, exponents.rows)
     add("portable", "pack_left", ANY, exponents.pack)
+    left_layouts.add_rows(add)
     # Padded panels and pairs; every exponent; a second pass of columns.
     for backend, rows in (("avx2", 16), ("avx512", 64)):
         for limbs, m, c, of_rows in ((3, rows + 1, 3, (0, 1, 20, 7)), (4, 2, 3, (20, 0)),

@@ -1,4 +1,5 @@
 // The layouts of the factors: see twelve_bits.hpp.
+#include "optimized/base/secret_buffer.hpp"
 #include "optimized/kernels/leaf/avx512/layout.hpp"
 #include "optimized/kernels/leaf/avx512/twelve_bits.hpp"
 #include "optimized/kernels/leaf/factor_limbs.hpp"
@@ -7,8 +8,9 @@
 namespace slip::kernels::avx512 {
 namespace {
 
-/// `count` entries of a row of B, 0 to slice, and zeros. A function of its own, of which proofs/asm
-/// proves what it does.
+// Functions of their own, of which proofs/asm proves what they do.
+
+/// `count` entries of a row of B, 0 to slice, and zeros.
 [[gnu::noinline]] void pack_slice(const std::int16_t* row, std::size_t count,
                                   std::uint8_t* packed) {
     const auto entry = [&](std::size_t g, std::size_t lane) {
@@ -16,6 +18,62 @@ namespace {
         return j < count ? row[j] : std::int16_t{0};
     };
     pack_four(entry, packed);
+}
+
+[[gnu::noinline]] std::uint8_t least_exponent(const std::int32_t* row, std::size_t k) {
+    return exponent_of(row, k);
+}
+
+/// The exponents of A's rows, and zeros up to the end of the last panel.
+[[gnu::noinline]] void find_exponents(const std::int32_t* a, std::size_t m, std::size_t k,
+                                      std::uint8_t* exponents) {
+    std::size_t i = 0;
+    for (; i < m; ++i) exponents[i] = least_exponent(a + i * k, k);
+    for (; i < panels_of(m) * panel_rows; ++i) exponents[i] = 0;
+}
+
+/// `width` entries of a row of A, of multiples of 2^exponent, and zeros: a pass of columns.
+[[gnu::noinline]] void shift_row(const std::int32_t* row, std::size_t width, std::uint8_t exponent,
+                                 std::int16_t* shifted) {
+    for (std::size_t c = 0; c < factor_pass; ++c) {
+        shifted[c] = c < width ? static_cast<std::int16_t>(row[c] >> exponent) : std::int16_t{0};
+    }
+}
+
+/// The first pairs of columns of a panel's rows, which `shifted` has one after the other.
+[[gnu::noinline]] void pack_pairs(const std::int16_t* shifted, std::size_t pairs,
+                                  std::uint8_t* packed) {
+    for (; pairs > 0; --pairs, shifted += 2, packed += four_bytes) {
+        const auto entry = [&](std::size_t g, std::size_t lane) {
+            return shifted[(g * packed_lanes / 2 + lane / 2) * factor_pass + lane % 2];
+        };
+        pack_four(entry, packed);
+    }
+}
+
+/// A panel's part of a pass: of `rows` rows of A, at least one, and zeros.
+[[gnu::noinline]] void pack_left_panel(const std::int32_t* a, std::size_t rows, std::size_t k,
+                                       std::size_t width, const std::uint8_t* exponents,
+                                       std::uint8_t* packed) {
+    std::int16_t shifted[panel_rows * factor_pass];
+    for (std::size_t r = 0; r < panel_rows; ++r) {
+        const bool is_row = r < rows;
+        shift_row(is_row ? a + r * k : a, is_row ? width : 0, exponents[r],
+                  shifted + r * factor_pass);
+    }
+    pack_pairs(shifted, pairs_of(width), packed);
+    base::wipe(shifted, sizeof shifted);
+}
+
+/// The columns of a pass, at most factor_pass.
+[[gnu::noinline]] void pack_pass(const std::int32_t* a, std::size_t m, std::size_t k,
+                                 std::size_t width, const std::uint8_t* exponents,
+                                 std::uint8_t* packed) {
+    for (std::size_t first = 0; first < m;
+         first += panel_rows, packed += pairs_of(width) * four_bytes) {
+        pack_left_panel(a + first * k, least(m - first, panel_rows), k, width, exponents + first,
+                        packed);
+    }
 }
 
 }  // namespace
@@ -47,22 +105,10 @@ std::size_t left_bytes(std::size_t m, std::size_t k) {
 void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, PackedLeft* left) {
     std::uint8_t* bytes = raw(left);
     std::uint8_t* const exponents = bytes + exponents_at(m, k);
-    for (std::size_t i = 0; i < panels_of(m) * panel_rows; ++i) {
-        exponents[i] = i < m ? exponent_of(a + i * k, k) : std::uint8_t{0};
-    }
+    find_exponents(a, m, k, exponents);
     for (std::size_t column = 0; column < k; column += factor_pass) {
-        const std::size_t width = least(k - column, factor_pass);
-        for (std::size_t first = 0; first < panels_of(m) * panel_rows; first += panel_rows) {
-            for (std::size_t pair = 0; pair < pairs_of(width); ++pair, bytes += four_bytes) {
-                const auto entry = [&](std::size_t g, std::size_t lane) {
-                    const std::size_t i = first + g * packed_lanes / 2 + lane / 2;
-                    const std::size_t c = 2 * pair + lane % 2;
-                    if (i >= m || c >= width) return 0;
-                    return a[i * k + column + c] >> exponents[i];
-                };
-                pack_four(entry, bytes);
-            }
-        }
+        pack_pass(a + column, m, k, least(k - column, factor_pass), exponents, bytes);
+        bytes += panels_of(m) * (factor_pass / 2) * four_bytes;
     }
 }
 
