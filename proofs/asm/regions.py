@@ -375,6 +375,7 @@ class RegionMachine(Machine):
         """Of the first elements of an array, as many as sizes say, to bytes of the stack; unless their number
         is known, all of these are 0."""
         size = self.known_number(size)
+        size = size if t.is_int(size) or self.scouting else self.without_multiples(size)
         most = self.most_copied(size)
         if self.scouting:
             return super().store(to, self.unknown_cells(most))
@@ -399,6 +400,17 @@ class RegionMachine(Machine):
             return size
         return next((number for number in range(FEW + 1) if self.proved(
             claimed(self.sizes.total(size) == number))), size)
+
+    def without_multiples(self, size):
+        """A size that is the low bits of a sum without what these bits lose, if it is proved to be that: of
+        64 k + r modulo 64 just r."""
+        low = t.parts_of(size)[-1] if t.kind(size) == z3.Z3_OP_CONCAT else size
+        if t.kind(low) != z3.Z3_OP_EXTRACT or t.lowest(low) or t.ident(t.parts_of(low)[0]) not in t.LINEAR:
+            return size
+        (atoms, constant), end = t.LINEAR[t.ident(t.parts_of(low)[0])], 1 << t.width_of(low)
+        rest = t.total([(constant % end, 1), *(
+            (atom, factor) for atom, factor in atoms.values() if factor % end)], 64)
+        return rest if self.proved(self.sizes.value(size) == self.sizes.total(rest)) else size
 
     def most_copied(self, size):
         """A number that a number of bytes is at most, which is not too great."""

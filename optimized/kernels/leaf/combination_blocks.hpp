@@ -37,7 +37,7 @@ template <class Sums>
     // Calls come before and after the sums, which so need no room on the stack (MASK-6).
     const std::size_t whole = n / block_entries * block_entries;
     std::uint8_t rest[block_entries] = {};
-    for (std::size_t i = whole; i < n; ++i) rest[i - whole] = v[i];
+    if (whole < n) __builtin_memcpy(rest, v + whole, n - whole);
     Sums sums;
     for (std::size_t j = 0; j < whole; j += block_entries, w += planes * block_bytes) {
         sums.add_block(w, v + j, prime);

@@ -10,6 +10,7 @@ from .vectors import VECTOR
 
 ALIGNED = re.compile(r"mov(dqa(32|64)?|ap[sd]|nt(dqa?|p[sd]))$")
 UNALIGNED = {"movdqu", "movups", "movupd", "lddqu"}
+WIDENS = re.compile(r"pmov[sz]x")
 CLEARS = re.compile(r"pxor[dq]?$|xorp[sd]$")  # if it is of one register
 
 
@@ -50,6 +51,12 @@ def is_constant(m, operand):
         isinstance(cell, int) for cell in m.load(m.address(operand), operand.width // 8))
 
 
+def leaves_number(plain, operands):
+    """Whether an instruction clears a register, or widens a constant: it may be a permutation."""
+    return CLEARS.match(plain) and is_of_one(operands[-2:]) or WIDENS.match(plain) and (
+        operands[-1].kind == "memory" and not operands[-1].parts)
+
+
 def is_of_one(operands):
     """Whether two operands are the same vector register."""
     return all(o.kind == "vector" for o in operands) and len({o.register for o in operands}) == 1
@@ -69,7 +76,7 @@ def execute(m, i):
             raise Refused("an operand with a place per lane")
         check_alignment(m, i, plain, vex)
         if plain not in moves.NAMES and i.operands[0].kind in ("vector", "mask") and (
-                m.scouting and not (CLEARS.match(plain) and is_of_one(i.operands[-2:]))
+                m.scouting and not leaves_number(plain, i.operands)
                 or m.junk is not None and is_of_junk(m, i, vex)):
             return m.leave_unknown(i.operands[0], vex)  # data, which decides nothing
         return VECTOR[plain](m, i, vex)
