@@ -537,7 +537,7 @@ std::uint64_t LatticeStock::multiplications_per_mask(const ParameterSet& set,
     // A transform: three steps by four, of 3 complex multiplications per 4 points, and one by two,
     // of one per 2 points; each has 4 real ones. Of a row: the transforms of its elements, their
     // products with the secret's, one transform back, and its scale. A mask takes two halves of T.
-    const std::size_t d = lattice_of(set).rank, points = degree / 2;
+    const std::size_t d = lattice_of(set).rank;
     const std::size_t transform = 4 * (3 * points * 3 / 4 + points / 2);
     const std::size_t row = d * (transform + 4 * points) + transform + degree;
     return (2 * shape.inputs() + shape.outputs()) * row / degree;
