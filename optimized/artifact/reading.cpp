@@ -1,4 +1,5 @@
 #include "optimized/artifact/reading.hpp"
+#include "optimized/artifact/layout.hpp"
 #include "optimized/artifact/sha256.hpp"
 
 #include <limits>
