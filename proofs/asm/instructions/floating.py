@@ -97,6 +97,15 @@ def less(m, i, vex):
     put(m, i, [t.choose(floats.is_so(bit), t.mask(64), 0, 64) for bit in found], 8, vex)
 
 
+@vector("blendvpd")
+def blend(m, i, vex):
+    """Of each lane the second operand, if the last one is negative."""
+    if not vex:
+        raise Refused("a blend by xmm0")
+    a, b, by = (m.lanes(o, size_of(i), 8) for o in i.operands[1:])
+    put(m, i, [t.choose(t.compare("slt", sign, 0, 64), y, x, 64) for x, y, sign in zip(a, b, by)], 8, vex)
+
+
 @vector("sqrtss", "sqrtsd")
 def root_of_one(m, i, vex):
     width = 32 if i.name.endswith("ss") else 64
@@ -115,7 +124,7 @@ def round_lanes(m, i, vex):
 # name -> (function, bytes of a source's lane, of a result's)
 CONVERSIONS = {"cvtps2pd": (floats.WIDEN, 4, 8), "cvtpd2ps": (floats.NARROW, 8, 4),
                "cvtqq2pd": (floats.FROM_INTEGER[64, 64], 8, 8), "cvtps2dq": (floats.ROUND[32], 4, 4),
-               "cvtpd2dq": (floats.ROUND[64], 8, 4)}
+               "cvtpd2dq": (floats.ROUND[64], 8, 4), "cvttpd2dq": (floats.TRUNCATE, 8, 4)}
 
 
 @vector(*CONVERSIONS)

@@ -74,7 +74,8 @@ def align(m, i, vex):
         "movdqu8", "movdqu16", "movdqu32", "movdqu64", "lddqu", "movntdqa")
 def move(m, i, vex):
     destination, source = i.operands
-    element = {"8": 1, "16": 2, "32": 4, "64": 8}.get(re.sub(r"^v?movdq[au]", "", i.name), 4)
+    element = 8 if i.name.endswith("pd") else {"8": 1, "16": 2, "32": 4, "64": 8}.get(
+        re.sub(r"^v?movdq[au]", "", i.name), 4)
     size = size_of(i)
     if source.kind == "memory" and destination.mask:
         cells = m.load_lanes(m.address(source), size, element, destination.mask)

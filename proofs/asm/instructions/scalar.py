@@ -280,10 +280,12 @@ def div(m, i):
         m.general["rax"], m.general["rdx"] = found
         m.flags = NO_FLAGS
         return
-    if width < 32 or high >= divisor:
-        raise Refused("a division of bytes or words, or one that traps")
+    if width < 16 or high >= divisor:
+        raise Refused("a division of bytes, or one that traps")
     number = high << width | low
-    m.general["rax"], m.general["rdx"] = number // divisor, number % divisor
+    for name, found in (("rax", number // divisor), ("rdx", number % divisor)):
+        above = t.extract(m.general[name], 16, 48) if width == 16 else 0
+        m.general[name] = t.concat([(above, 48), (found, 16)]) if width == 16 else found
     m.flags = NO_FLAGS
 
 

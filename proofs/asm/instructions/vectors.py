@@ -62,6 +62,13 @@ def lanewise(element, function, *names):
         VECTOR[name] = run
 
 
+def added(m, a, b, width):
+    """Of polynomials modulo 2, twice a word is the word, shifted."""
+    if m.modulo_2 and not t.is_int(a) and not t.is_int(b) and a.eq(b):
+        return t.concat([(t.extract(a, 0, width - 1), width - 1), (0, 1)])
+    return t.add(a, b, width)
+
+
 def but_for_junk(function):
     """The same where of junk anything comes."""
     def run(m, a, b, width):
@@ -132,7 +139,7 @@ def least(relation, greatest=False):
 
 
 for letter, bytes_ in (("b", 1), ("w", 2), ("d", 4), ("q", 8)):
-    lanewise(bytes_, lambda m, a, b, w: t.add(a, b, w), "padd" + letter)
+    lanewise(bytes_, added, "padd" + letter)
     lanewise(bytes_, lambda m, a, b, w: t.sub(a, b, w), "psub" + letter)
     lanewise(bytes_, equal_mask("eq"), "pcmpeq" + letter)
     lanewise(bytes_, equal_mask("sgt"), "pcmpgt" + letter)
@@ -149,6 +156,8 @@ for suffix, bytes_ in (("ps", 4), ("pd", 8)):
     lanewise(bytes_, conjunction, "and" + suffix)
     lanewise(bytes_, disjunction, "or" + suffix)
     lanewise(bytes_, exclusive, "xor" + suffix)
+VECTOR["xorps"] = lambda m, i, vex, of_halves=VECTOR["xorps"]: (  # of polynomials modulo 2, of whole words
+    VECTOR["xorpd"] if m.modulo_2 and not i.operands[0].mask else of_halves)(m, i, vex)
 for letter, bytes_ in (("b", 1), ("w", 2)):
     lanewise(bytes_, lambda m, a, b, w: t.choose(t.compare("ult", a, b, w), 0, t.sub(a, b, w), w),
              "psubus" + letter)
