@@ -3,10 +3,14 @@ shake128 (optimized/masks/contracts.hpp).
 
 A state is 25 words: bit z of word x + 5 y is the standard's A[x, y, z]."""
 
+import functools
 import hashlib
 
 import masks
 import terms as t
+from machine import Refused, same
+from regions import Chunk, Interval
+from sizes import divided
 
 WORD = 64
 STATE = 25
@@ -84,12 +88,17 @@ def permuted(a):
     return a
 
 
-def shake128(message, permutations):
-    """4, 5.1 and 6.2: the first bytes, of a message of less than RATE bytes; as many as some permutations
-    give."""
+def padded(message):
+    """5.1 and 6.2: the first state, of a message of less than RATE bytes."""
     block = list(message) + [0x1f] + [0] * (RATE - 1 - len(message))
     block[-1] ^= 0x80
-    state = [t.from_bytes(block[k:k + 8]) for k in range(0, RATE, 8)] + [0] * (STATE - RATE // 8)
+    return [t.from_bytes(block[k:k + 8]) for k in range(0, RATE, 8)] + [0] * (STATE - RATE // 8)
+
+
+def shake128(message, permutations):
+    """4: the first bytes, of a message of less than RATE bytes; as many as some permutations
+    give."""
+    state = padded(message)
     output = []
     for _ in range(permutations):
         state = permuted(state)
@@ -106,18 +115,133 @@ def known_answer():
     return None
 
 
-# --- the contract ---------------------------------------------------------------------------------
+# --- the contracts --------------------------------------------------------------------------------
 
-def of_each(image, run, backend, length, permutations):
-    """RAND-8: the outputs of as many inputs as the backend has lanes, of any content."""
+def name_of(backend, function):
+    if function == "permute":
+        return f"{masks.symbol(backend, 'Keccak')}::permute"
+    return masks.symbol(backend, function)
+
+
+def word_at(state, lanes, k, lane):
+    """Where word k of a lane's state stands."""
+    return state + 8 * (k * lanes + lane)
+
+
+def absorb(image, run, backend):
+    """The state before the first permutation, of inputs of every length that is admitted."""
     run.machine.modulo_2 = True
     lanes = masks.LANES[backend]
-    inputs_at, inputs = run.array("input", lanes * length, 8)
-    size = permutations * RATE
-    out_at = run.room(lanes * size, 1)
-    run.machine.call(masks.symbol(backend, "shake128_of_each"), [inputs_at, length, permutations, out_at])
+    for length in [run.fixed["length"]] if "length" in run.fixed else range(RATE):
+        inputs_at, inputs = run.array(f"input_{length}", lanes * length, 8)
+        state_at = run.room(8 * lanes * STATE, min(8 * lanes, 64))
+        run.machine.call(name_of(backend, "absorb"), [inputs_at, length, state_at])
+        for lane in range(lanes):
+            state = padded(inputs[lane * length:(lane + 1) * length])
+            for k, word in enumerate(state):
+                run.expect_same(run.output(word_at(state_at, lanes, k, lane), WORD), word,
+                                f"word {k} of input {lane} of {length} bytes")
+
+
+def permute(image, run, backend):
+    """Keccak-f[1600] of any state in each lane."""
+    run.machine.modulo_2 = True
+    lanes = masks.LANES[backend]
+    state_at, words = run.array("state", STATE * lanes, WORD, alignment=min(8 * lanes, 64))
+    run.machine.free.append((state_at, state_at + 8 * len(words)))
+    run.machine.call(name_of(backend, "permute"), [state_at])
     for lane in range(lanes):
-        expected = shake128(inputs[lane * length:(lane + 1) * length], permutations)
-        for k in range(0, size, 8):
-            run.expect_same(run.output(out_at + lane * size + k, WORD), t.from_bytes(expected[k:k + 8]),
-                            f"bytes {k} to {k + 7} of input {lane}")
+        for k, word in enumerate(permuted(words[lane::lanes])):
+            run.expect_same(run.output(word_at(state_at, lanes, k, lane), WORD), word,
+                            f"word {k} of lane {lane}")
+
+
+def squeeze(image, run, backend):
+    """The bytes of any state that are output, of each lane in a part of its own."""
+    machine, explorer = run.of_any_size()
+    lanes = masks.LANES[backend]
+    state_at, words = run.array("state", STATE * lanes, WORD, alignment=min(8 * lanes, 64))
+    stride = t.scale(machine.sizes.symbol("words", RATE // 8, 1 << 55), 8, 64)
+    begin = [t.scale(stride, lane, 64) for lane in range(lanes)]
+
+    def check(lane, code, index):
+        k = t.sub(index, divided(begin[lane], 8), 64)
+        run.expect_same(code, words[k * lanes + lane], f"word {k} of lane {lane}")
+    out_at = machine.region("out", t.add(begin[-1], RATE, 64), 8, [
+        Chunk(first, t.add(first, RATE, 64), 8, check=functools.partial(check, lane))
+        for lane, first in enumerate(begin)], 1)
+    explorer.call(name_of(backend, "squeeze"), [state_at, stride, out_at])
+
+
+class States:
+    """The states of `shake128`, known by how often they were permuted: that is what stands where they are,
+    for the functions that are called."""
+
+    def __init__(self, run, backend):
+        self.run, (self.machine, self.explorer) = run, run.of_any_size()
+        self.lanes, self.at, sizes = masks.LANES[backend], None, self.machine.sizes
+        self.length, self.permutations = (sizes.symbol(name, 0, most) for name, most in (
+            ("length", RATE - 1), ("permutations", 1 << 50)))
+        self.stride = t.scale(self.permutations, RATE, 64)
+        self.inputs_at = self.machine.input("inputs", t.scale(self.length, self.lanes, 64), 1, [
+            run.family("input", 8)])
+        self.out_at = self.machine.output("out", t.scale(self.stride, self.lanes, 64), 1, None, refuse_store,
+                                          self.stride, self.lanes)
+        self.machine.hooks |= {name_of(backend, function): getattr(self, function)
+                               for function in ("absorb", "permute", "squeeze")}
+
+    def is_permuted(self, machine, times):
+        """From now on the state is permuted so often."""
+        machine.memory.update(enumerate(t.to_cells(times, WORD), self.at))
+
+    def times(self, machine, state):
+        """How often it is permuted."""
+        if not same(state, self.at):
+            raise Refused("another state than the one that was absorbed")
+        return t.from_cells([machine.memory[self.at + k] for k in range(8)])
+
+    def absorb(self, machine):
+        """What `absorb` does, by its contract."""
+        inputs, length, state = (machine.general[name] for name in machine.ARGUMENTS[:3])
+        size = 8 * self.lanes * STATE
+        if not all(map(same, (inputs, length), (self.inputs_at, self.length))):
+            raise Refused("absorbs something else than the inputs")
+        if not t.is_int(state) or state % min(8 * self.lanes, 64) or (
+                state < machine.general[machine.POINTER]) or not machine.on_stack(state, size):
+            raise Refused("a state that does not stand on the function's own stack")
+        if self.at not in (None, state):
+            raise Refused("states in several places")
+        self.at, machine.sealed = state, (state, state + size)
+        self.is_permuted(machine, 0)
+
+    def permute(self, machine):
+        """What `permute` does, by its contract."""
+        self.is_permuted(machine, t.add(self.times(machine, machine.general[machine.ARGUMENTS[0]]), 1, WORD))
+
+    def squeeze(self, machine):
+        """What `squeeze` does, by its contract, with the parts of the output that it is for."""
+        state, stride, out = (machine.general[name] for name in machine.ARGUMENTS[:3])
+        machine.stores += 1
+        times = self.times(machine, state)
+        if machine.scouting:
+            return
+        region, chunk, offset = machine.located(out, RATE)
+        if region.base is not self.out_at or chunk is not region.chunks[0] or not all(map(same, (
+                stride, t.add(offset, RATE, 64)), (self.stride, t.scale(times, RATE, 64)))):
+            raise Refused("bytes of another state than the output's, or in another place")
+        for lane, own in enumerate(region.chunks):
+            low = t.add(offset, t.scale(stride, lane, 64), 64)
+            machine.written.append(Interval(own, low, t.add(low, RATE, 64)))
+        self.run.outputs += 1
+
+
+def refuse_store(*_):
+    raise Refused("a store to the output that is none of a state's bytes")
+
+
+def of_each(image, run, backend):
+    """RAND-8: the outputs of as many inputs as the backend has lanes, of any content, length and number of
+    permutations, by the contracts above."""
+    states = States(run, backend)
+    states.explorer.call(name_of(backend, "shake128_of_each"), [
+        states.inputs_at, states.length, states.permutations, states.out_at])

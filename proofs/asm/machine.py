@@ -150,6 +150,12 @@ class Machine:
     def is_aligned(self, address, size):
         return t.is_int(address) and address % size == 0
 
+    def is_at_most(self, size, room):
+        """Whether a number of bytes is no greater than another one."""
+        if not all(map(t.is_int, (size, room))):
+            raise Refused("a number of bytes depends on data")
+        return size & t.mask(64) <= room & t.mask(64)
+
     def numbers(self, *names):
         """What general registers hold, where it must not depend on data."""
         found = [self.general[name] for name in names]

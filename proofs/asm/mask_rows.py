@@ -6,6 +6,7 @@ import keccak
 import mask_products
 import masks
 from mutants import Mutant, first_per
+from runs import ANY
 
 COMPILERS = "g++",  # whose code is proved
 
@@ -17,27 +18,23 @@ def rows():
 
     def add(backend, kernel, sizes, function, *arguments):
         table.append((backend, kernel, sizes, lambda image, run: function(image, run, backend, *arguments)))
-    # Bytes of registers, and odd rests; a second plane.
-    for backend, registers in (("portable", 37), ("avx2", 37), ("avx512", 69)):
-        add(backend, "add_noise", f"n={registers} planes=1", masks.add_noise, registers, 1)
-        add(backend, "add_noise", "n=5 planes=2", masks.add_noise, 5, 2)
+    for backend in masks.LANES:
+        add(backend, "add_noise", ANY, masks.add_noise)
     # A second group of lanes, in part.
     for backend, lanes in masks.LANES.items():
         add(backend, "transform_secret", f"d={lanes + 1}", masks.transform_secret, lanes + 1)
         add(backend, "transform_small_matrix", f"rows={lanes + 1} d=1", masks.transform_matrix, lanes + 1, 1)
-    # Whole registers, and a part of one.
-    for backend, lanes in masks.LANES.items():
-        add(backend, "decode", f"count={lanes + 1}", masks.decode, lanes + 1)
+    for backend in masks.LANES:
+        add(backend, "decode", ANY, masks.decode)
     # Two rows, the last in part; several columns of halves, a second group of rows, an odd number of planes.
     for backend, lanes in masks.LANES.items():
         for elements, m, planes in ((1, masks.DEGREE + 5, 6), (3, lanes * masks.DEGREE + 5, 5)):
             add(backend, "multiply_small_matrix", f"d={elements} m={m} planes={planes}",
                 mask_products.multiply_matrix, elements, m, planes)
-    # As RAND-8 has it; the longest inputs, and none.
     for backend in masks.LANES:
-        for length, permutations in ((49, 2), (167, 3), (0, 1)):
-            add(backend, "shake128", f"length={length} permutations={permutations}", keccak.of_each, length,
-                permutations)
+        for kernel in ("absorb", "permute", "squeeze"):
+            add(backend, kernel, ANY, getattr(keccak, kernel))
+        add(backend, "shake128", ANY, keccak.of_each)
     if "SLIP_FULL" in os.environ:
         return table
     first = {}
@@ -55,14 +52,15 @@ SECRET = "transform_secret_elements"
 MATRIX = "transform_small_rows"
 DECODE = "decode_all"
 SHAKE = "shake128_of_each"
+ABSORB, KECCAK, SQUEEZE = "absorb", "Keccak", "squeeze"
 PRODUCT = "multiply_small_rows"
 MUTANTS = [
-    ("portable", "add_noise", "n=37 planes=1", NOISE, r"psubusb", "psubb"),
-    ("portable", "add_noise", "n=37 planes=1", NOISE, r"(psrlw .*,)0x2", r"\g<1>0x1"),
-    ("avx2", "add_noise", "n=37 planes=1", NOISE, r"vpaddb", "vpsubb"),
-    ("avx2", "add_noise", "n=37 planes=1", NOISE, r"vpsubusb", "vpsubb"),
-    ("avx512", "add_noise", "n=69 planes=1", NOISE, r"vpcmpltub", "vpcmpleub"),
-    ("avx512", "add_noise", "n=69 planes=1", NOISE, r"(vpsrlw .*,)0x2", r"\g<1>0x1"),
+    ("portable", "add_noise", ANY, NOISE, r"psubusb", "psubb"),
+    ("portable", "add_noise", ANY, NOISE, r"(psrlw .*,)0x2", r"\g<1>0x1"),
+    ("avx2", "add_noise", ANY, NOISE, r"vpaddb", "vpsubb"),
+    ("avx2", "add_noise", ANY, NOISE, r"vpsubusb", "vpsubb"),
+    ("avx512", "add_noise", ANY, NOISE, r"vpcmpltub", "vpcmpleub"),
+    ("avx512", "add_noise", ANY, NOISE, r"(vpsrlw .*,)0x2", r"\g<1>0x1"),
     ("portable", "transform_secret", "d=3", SECRET, r"subpd", "addpd"),
     ("portable", "transform_secret", "d=3", SECRET, r"mulsd", "addsd"),
     ("avx2", "transform_secret", "d=5", SECRET, r"vfmadd132pd", "vfmadd213pd"),
@@ -77,20 +75,22 @@ MUTANTS = [
     ("avx2", "transform_small_matrix", "rows=5 d=1", MATRIX, r"vmulsd", "vaddsd"),
     ("avx512", "transform_small_matrix", "rows=9 d=1", MATRIX, r"vfmadd231pd", "vfmadd213pd"),
     ("avx512", "transform_small_matrix", "rows=9 d=1", MATRIX, r"vsubpd", "vaddpd"),
-    ("portable", "decode", "count=3", DECODE, "subpd", "addpd"),
-    ("portable", "decode", "count=3", DECODE, r"cmpltpd +(xmm\d+),(xmm\d+)",
+    ("portable", "decode", ANY, DECODE, "subpd", "addpd"),
+    ("portable", "decode", ANY, DECODE, r"cmpltpd +(xmm\d+),(xmm\d+)",
      r"cmpltpd \2,\1; movapd \1,\2"),
-    ("avx2", "decode", "count=5", DECODE, r"vaddpd", "vsubpd"),
-    ("avx2", "decode", "count=5", DECODE, r"cmova( +\w+,\w+)", r"mov\1"),
-    ("avx512", "decode", "count=9", DECODE, r"vcmpltpd (k\d),(zmm\d+),(zmm\d+)", r"vcmpltpd \1,\3,\2"),
-    ("avx512", "decode", "count=9", DECODE, r"vmulpd", "vaddpd"),
-    ("portable", "shake128", "length=49 permutations=2", SHAKE, r"(psrlq .*,)0x13\b", r"\g<1>0x12"),
-    ("portable", "shake128", "length=49 permutations=2", SHAKE, r"(xor +BYTE PTR \[rcx.*,)0x1f",
-     r"\g<1>0x1e"),
-    ("avx2", "shake128", "length=49 permutations=2", SHAKE, r"vpandn", "vpand"),
-    ("avx2", "shake128", "length=49 permutations=2", SHAKE, r"(add +BYTE PTR .*,)0x80", r"\g<1>0x40"),
-    ("avx512", "shake128", "length=49 permutations=2", SHAKE, r"(vprorq .*,)0x13\b", r"\g<1>0x14"),
-    ("avx512", "shake128", "length=49 permutations=2", SHAKE, r"(vpternlogq .*,)0xb4", r"\g<1>0xd2"),
+    ("avx2", "decode", ANY, DECODE, r"vaddpd", "vsubpd"),
+    ("avx2", "decode", ANY, DECODE, "vmulpd", "vaddpd"),
+    ("avx512", "decode", ANY, DECODE, r"vcmpltpd (k\d),(zmm\d+),(zmm\d+)", r"vcmpltpd \1,\3,\2"),
+    ("avx512", "decode", ANY, DECODE, r"vmulpd", "vaddpd"),
+    ("portable", "permute", ANY, KECCAK, r"(psrlq .*,)0x13\b", r"\g<1>0x12"),
+    ("portable", "absorb", ANY, ABSORB, r"(xor +BYTE PTR \[rcx.*,)0x1f", r"\g<1>0x1e"),
+    ("portable", "squeeze", ANY, SQUEEZE, "punpcklqdq", "punpckhqdq"),
+    ("portable", "squeeze", ANY, SQUEEZE, r"add +rdx,rsi", "add rdx,rdi"),
+    ("avx2", "permute", ANY, KECCAK, r"vpandn", "vpand"),
+    ("avx2", "absorb", ANY, ABSORB, r"(add +BYTE PTR .*,)0x80", r"\g<1>0x40"),
+    ("avx2", "squeeze", ANY, SQUEEZE, r"vpunpcklqdq", "vpunpckhqdq"),
+    ("avx512", "permute", ANY, KECCAK, r"(vprorq .*,)0x13\b", r"\g<1>0x14"),
+    ("avx512", "permute", ANY, KECCAK, r"(vpternlogq .*,)0xb4", r"\g<1>0xd2"),
     ("portable", "multiply_small_matrix", "d=1 m=261 planes=6", "write_small_row", r"psubusw", "psubw"),
     ("portable", "multiply_small_matrix", "d=1 m=261 planes=6", "reduce_product", r"unpckhpd", "unpcklpd"),
     ("avx2", "multiply_small_matrix", "d=1 m=261 planes=6", PRODUCT, r"vpminuw", "vpmaxuw"),
@@ -98,16 +98,28 @@ MUTANTS = [
     ("avx512", "multiply_small_matrix", "d=1 m=261 planes=6", PRODUCT, r"vfnmadd231pd", "vfmadd231pd"),
     ("avx512", "multiply_small_matrix", "d=1 m=261 planes=6", PRODUCT, r"sar( +\w+,)0x18", r"shr\g<1>0x18"),
 ]
-# The same; and the last sizes must accept it, for they do not come to what is changed: where the bytes of the
-# second permutation go.
+# The same; and the last sizes must accept it, for they do not come to what is changed: counts in 32 bits,
+# whole registers taken twice, an input of one byte as of none, where the bytes of the second permutation go.
 SIZE_MUTANTS = [
-    ("portable", "shake128", "length=49 permutations=2", SHAKE, r"add +r13,0xa8", "add r13,0xa0",
-     "length=0 permutations=1"),
-    ("avx2", "shake128", "length=49 permutations=2", SHAKE, r"add +r14,0xa8", "add r14,0xa0",
-     "length=0 permutations=1"),
-    ("avx512", "shake128", "length=49 permutations=2", SHAKE, r"add +r14,0xa8", "add r14,0xa0",
-     "length=0 permutations=1"),
+    ("portable", "add_noise", ANY, NOISE, r"cmp +rbx,rax", "cmp ebx,eax", "n=37"),
+    ("portable", "add_noise", ANY, NOISE, r"shr +rax,1\b", "shr ax,1", "n=37"),
+    ("avx2", "add_noise", ANY, NOISE, r"cmp +rbx,rax", "cmp ebx,eax", "n=37"),
+    ("avx2", "add_noise", ANY, NOISE, r"shr +rdx,1\b", "shr edx,1", "n=37"),
+    ("avx512", "add_noise", ANY, NOISE, r"cmp +rbx,rax", "cmp ebx,eax", "n=69"),
+    ("avx512", "add_noise", ANY, NOISE, r"shr +rdx,1\b", "shr edx,1", "n=69"),
+    ("portable", "decode", ANY, DECODE, r"(and +\w+,0xf+)e\b", r"\g<1>c", "count=3"),
+    ("portable", "decode", ANY, DECODE, r"shr +rcx,1", "shr ecx,1", "count=3"),
+    ("avx2", "decode", ANY, DECODE, r"(and +\w+,0xf+)c\b", r"\g<1>8", "count=5"),
+    ("avx2", "decode", ANY, DECODE, r"shr +rdx,0x2\b", "shr edx,0x2", "count=5"),
+    ("avx512", "decode", ANY, DECODE, r"(and +\w+,0xf+)8\b", r"\g<1>0", "count=9"),
+    ("avx512", "decode", ANY, DECODE, r"shr +rdx,0x3\b", "shr edx,0x3", "count=9"),
 ]
+for backend, counter in (("portable", "ebp"), ("avx2", "r15d"), ("avx512", "r15d")):
+    SIZE_MUTANTS += [
+        (backend, "absorb", ANY, ABSORB, r"test +rsi,rsi", "test sil,0xfe", "length=49"),
+        (backend, "shake128", ANY, SHAKE, r"cmp +r13,r\w+", f"cmp r13d,{counter}", "permutations=2"),
+        (backend, "shake128", ANY, SHAKE, r"shl +r14,0x3", "shl r14d,0x3", "permutations=2"),
+        (backend, "shake128", ANY, SHAKE, r"add +rbx,0xa8", "add rbx,0xa0", "permutations=1")]
 
 
 def mutants():

@@ -18,7 +18,7 @@ import z3
 import abi
 import terms as t
 from grids import Done, Grid
-from machine import Machine, Refused
+from machine import Machine, Refused, same
 from sizes import Data, Sizes, divided, parts_in
 from sums import Sum
 
@@ -229,6 +229,15 @@ class RegionMachine(Machine):
             region.places.setdefault(t.ident(region.elements[key][0]), (index, guard))
         return region.elements[key][0]
 
+    def element_under_any_guard(self, pointer, index):
+        """An element of the only part of an input, whose bit, if it was read under one, is proved to be 1."""
+        region = self.regions[t.ident(pointer)]
+        for v, at in list(region.elements.values()):
+            bit = self.guarded.get(t.ident(v))
+            if same(at, index) and (bit is None or self.proved(self.guards[bit])):
+                return v
+        return self.element(region, region.chunks[0], index)
+
     def equal_element(self, region, key, index):
         """One whose index is another form of the same number; None if there is none."""
         for other, (v, at) in region.elements.items():
@@ -353,6 +362,8 @@ class RegionMachine(Machine):
             return super().copy(to, source, size, may_overlap)
         if t.is_int(to):
             return self.copy_to_stack(to, source, size)
+        if t.is_int(source):
+            return self.copy_from_stack(to, source, size)
         if self.scouting:
             return None
         number, path = self.sizes.total(size), self.path
@@ -379,20 +390,36 @@ class RegionMachine(Machine):
         most = self.most_copied(size)
         if self.scouting:
             return super().store(to, self.unknown_cells(most))
-        number = self.sizes.total(size)
-        if not self.proved(claimed(number >= 0)):
-            raise Refused("copies too much to the stack")
-        region, chunk, offset = self.located(source, number)
+        region, chunk, offset, bits = self.elements_copied(source, size, most)
         first, before = self.first_element(region, chunk, offset)
-        if before or chunk.size != 1 or region.is_output or region is self.watched:
-            raise Refused("copies something else than bytes of an input to the stack")
+        if before or region is self.watched:
+            raise Refused("copies something else than elements to the stack")
+        self.check_read(region, chunk, offset, t.add(offset, size, 64))
         if not t.is_int(size) and any(cell != 0 for cell in super().load(to, most)):
             raise Refused("copies to bytes of the stack that are not 0")
-        cells = []
-        for k in range(most):
-            bit = self.guard_bit(size, k)
-            cells.append((self.element(region, chunk, t.add(first, k, 64), bit), 0))
-        return super().store(to, cells)
+        elements = [self.element(region, chunk, t.add(first, k, 64), bit) for k, bit in enumerate(bits)]
+        return super().store(to, [(v, k) for v in elements for k in range(chunk.size)])
+
+    def copy_from_stack(self, to, source, size):
+        """The same the other way round."""
+        size = self.known_number(size)
+        most = self.most_copied(size)
+        self.stores += 1
+        if self.scouting:
+            return None
+        region, chunk, offset, bits = self.elements_copied(to, size, most)
+        if self.rehearsing:
+            return None
+        self.compare(region, chunk, offset, super().load(source, most), bits)
+        return self.note_written(region, chunk, offset, t.add(offset, size, 64))
+
+    def elements_copied(self, where, size, most):
+        """(region, chunk, offset, the bit of each element that `size` bytes, `most` at most, may have)."""
+        number = self.sizes.total(size)
+        region, chunk, offset = self.located(where, number)
+        if most % chunk.size or not self.proved(*map(claimed, (number >= 0, number % chunk.size == 0))):
+            raise Refused("copies parts of elements, or too much, between the stack and an array")
+        return region, chunk, offset, [self.guard_bit(size, k) for k in range(0, most, chunk.size)]
 
     def known_number(self, size):
         """A size as the number that it is proved to be, if that is small."""
@@ -415,9 +442,9 @@ class RegionMachine(Machine):
     def most_copied(self, size):
         """A number that a number of bytes is at most, which is not too great."""
         known = size if t.is_int(size) else (self.sizes.bounds(size) or (0, END))[1]
-        if known <= MOST_COPIED:
+        if t.is_int(size) or known <= MOST_COPIED:
             return known
-        for most in () if t.is_int(size) else (16, 32, MOST_COPIED):
+        for most in (8, 16, 32, MOST_COPIED):
             if self.proved(self.sizes.total(size) <= most):
                 return most
         raise Refused("copies too much to the stack")
@@ -473,6 +500,11 @@ class RegionMachine(Machine):
         if t.is_int(address):
             return address % size == 0
         return self.scouting or self.proved(self.sizes.total(address) % size == 0)
+
+    def is_at_most(self, size, room):
+        if all(map(t.is_int, (size, room))):
+            return super().is_at_most(size, room)
+        return self.scouting or self.proved(claimed(self.sizes.value(size) <= self.sizes.value(room)))
 
     def place(self, types, arguments):
         super().place(types, arguments)

@@ -380,8 +380,8 @@ class Run:
 
     def checked_memcpy(self, m):
         """memcpy to a place whose size the compiler knew."""
-        _, _, size, room = m.arguments(4)
-        if size > room & t.mask(64):
+        size, room = (m.general[name] for name in m.ARGUMENTS[2:4])
+        if not m.is_at_most(size, room):
             raise Refused("memcpy of more bytes than there is room for")
         return self.memmove(m, False)
 

@@ -1,8 +1,6 @@
 // The decoding of products of the hidden split (HIDE-5), in doubles that hold integers exactly.
 #pragma once
 
-#include <algorithm>
-
 #include "optimized/masks/leaf/lanes.hpp"
 #include "optimized/masks/leaf/rows.hpp"
 
@@ -46,21 +44,26 @@ template <class L>
     return within<L>(z - nearest<L>(z * by.reciprocal) * by.s, by.least, by.s);
 }
 
-/// Integers of magnitudes below 2^51 become doubles, and doubles integers, with those that are
-/// 3 * 2^51 more.
+/// Of at most `width` integers. Those of magnitudes below 2^51 become doubles, and doubles
+/// integers, with those that are 3 * 2^51 more.
 template <class L>
-void decode_all(const Decoding& by, std::size_t count, std::int64_t* y) {
+[[gnu::always_inline]] inline void decode_some(const Decoding& by, std::size_t count,
+                                               std::int64_t* y) {
     constexpr std::uint64_t bits_of_three_to_51 = 0x4338ULL << 48;
     typename L::Words words{};
-    for (std::size_t i = 0; i < count; i += L::width) {
-        const std::size_t bytes = std::min(L::width, count - i) * sizeof *y;
-        std::memcpy(&words, y + i, bytes);
-        const typename L::Doubles product =
-            reinterpret_cast<typename L::Doubles>(words + bits_of_three_to_51) - three_to_51;
-        words = reinterpret_cast<typename L::Words>(decode<L>(by, product) + three_to_51) -
-                bits_of_three_to_51;
-        std::memcpy(y + i, &words, bytes);
-    }
+    std::memcpy(&words, y, count * sizeof *y);
+    const typename L::Doubles product =
+        reinterpret_cast<typename L::Doubles>(words + bits_of_three_to_51) - three_to_51;
+    words = reinterpret_cast<typename L::Words>(decode<L>(by, product) + three_to_51) -
+            bits_of_three_to_51;
+    std::memcpy(y, &words, count * sizeof *y);
+}
+
+template <class L>
+void decode_all(const Decoding& by, std::size_t count, std::int64_t* y) {
+    std::size_t i = 0;
+    for (; i + L::width <= count; i += L::width) decode_some<L>(by, L::width, y + i);
+    if (i < count) decode_some<L>(by, count - i, y + i);
 }
 
 }  // namespace slip::masks

@@ -45,13 +45,15 @@ struct Noise {
     }
 };
 
+/// Adds to `count` residues of each plane the integers of so many bytes of the stream.
 template <class L>
-[[gnu::always_inline]] inline void add_noise_to_run(const std::uint8_t* bytes, std::size_t n,
+[[gnu::always_inline]] inline void add_noise_to_run(const std::uint8_t* stream,
+                                                    std::size_t stream_bytes, std::size_t n,
                                                     std::size_t planes, const std::uint8_t* tau,
                                                     std::uint8_t* run, std::size_t count) {
-    typename Noise<L>::Vectors::Stream stream{};
-    std::memcpy(&stream, bytes, (count + 1) / 2);
-    const Noise<L> noise = Noise<L>::of(stream);
+    typename Noise<L>::Vectors::Stream bytes{};
+    std::memcpy(&bytes, stream, stream_bytes);
+    const Noise<L> noise = Noise<L>::of(bytes);
     for (std::size_t p = 0; p < planes; ++p) {
         typename Noise<L>::Residues x{};
         std::memcpy(&x, run + p * n, count);
@@ -66,9 +68,11 @@ void add_noise_to_column(const std::uint8_t* bytes, std::size_t n, std::size_t p
     constexpr std::size_t whole = Noise<L>::count;
     std::size_t j = 0;
     for (; j + whole <= n; j += whole) {
-        add_noise_to_run<L>(bytes + j / 2, n, planes, tau, column + j, whole);
+        add_noise_to_run<L>(bytes + j / 2, whole / 2, n, planes, tau, column + j, whole);
     }
-    if (j < n) add_noise_to_run<L>(bytes + j / 2, n, planes, tau, column + j, n - j);
+    if (j < n) {
+        add_noise_to_run<L>(bytes + j / 2, (n + 1) / 2 - j / 2, n, planes, tau, column + j, n - j);
+    }
 }
 
 }  // namespace slip::masks

@@ -49,7 +49,7 @@ struct Keccak {
     static constexpr auto steps = keccak_steps();
 
     /// Keccak-f[1600] of a state in each lane.
-    static void permute(Words* state) {
+    [[gnu::noinline]] static void permute(Words* state) {
         Words a[25];
         std::copy_n(state, 25, a);
         for (const std::uint64_t constant : constants) {
@@ -104,29 +104,48 @@ private:
     }
 };
 
+/// The words of an input that a permutation takes or gives, of each lane.
+inline constexpr std::size_t rate_words = shake128_rate / sizeof(std::uint64_t);
 template <class L>
-void shake128_of_each(const std::uint8_t* inputs, std::size_t length, std::size_t permutations,
-                      std::uint8_t* out) {
-    using Words = typename L::Words;
-    constexpr std::size_t words = shake128_rate / sizeof(std::uint64_t);
-    std::uint64_t rows[L::width][words]{};  // of a lane each
+using Rate = std::uint64_t[L::width][rate_words];
+
+/// The state before the first permutation, of inputs of `length` < shake128_rate bytes.
+template <class L>
+[[gnu::noinline]] void absorb(const std::uint8_t* inputs, std::size_t length,
+                              typename L::Words* state) {
+    Rate<L> rows{};  // of a lane each
     for (std::size_t lane = 0; lane < L::width; ++lane) {
         auto* const bytes = reinterpret_cast<std::uint8_t*>(rows[lane]);
         std::copy_n(inputs + lane * length, length, bytes);
         bytes[length] ^= 0x1f;
         bytes[shake128_rate - 1] ^= 0x80;
     }
-    Words state[25]{};
-    for (std::size_t i = 0; i < words; ++i) {
+    for (std::size_t i = 0; i < rate_words; ++i) {
         for (std::size_t lane = 0; lane < L::width; ++lane) state[i][lane] = rows[lane][i];
     }
+    std::fill_n(state + rate_words, 25 - rate_words, typename L::Words{});
+}
+
+/// The bytes that a permutation gives, those of a lane `stride` bytes behind those of the one
+/// before.
+template <class L>
+[[gnu::noinline]] void squeeze(const typename L::Words* state, std::size_t stride,
+                               std::uint8_t* out) {
+    Rate<L> rows;
+    for (std::size_t lane = 0; lane < L::width; ++lane) {
+        for (std::size_t i = 0; i < rate_words; ++i) rows[lane][i] = state[i][lane];
+        std::memcpy(out + lane * stride, rows[lane], shake128_rate);
+    }
+}
+
+template <class L>
+void shake128_of_each(const std::uint8_t* inputs, std::size_t length, std::size_t permutations,
+                      std::uint8_t* out) {
+    typename L::Words state[25];
+    absorb<L>(inputs, length, state);
     for (std::size_t k = 0; k < permutations; ++k) {
         Keccak<L>::permute(state);
-        for (std::size_t lane = 0; lane < L::width; ++lane) {
-            for (std::size_t i = 0; i < words; ++i) rows[lane][i] = state[i][lane];
-            std::memcpy(out + (lane * permutations + k) * shake128_rate, rows[lane],
-                        sizeof rows[lane]);
-        }
+        squeeze<L>(state, permutations * shake128_rate, out + k * shake128_rate);
     }
 }
 
