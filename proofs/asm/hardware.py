@@ -73,6 +73,7 @@ WRONG = [
     ("kxnorw k1,k2,k3", "kxorw k1,k2,k3"),
     ("psubusb xmm0,xmm1", "psubb xmm0,xmm1"),
     ("vprolq zmm0,zmm1,0x3", "vprorq zmm0,zmm1,0x3"),
+    ("vpsllvq ymm0,ymm1,ymm2", "vpsllvd ymm0,ymm1,ymm2"),
     ("vpternlogq zmm0,zmm1,zmm2,0xb4", "vpternlogq zmm0,zmm2,zmm1,0xb4"),
     ("cmpltpd xmm0,xmm1", "cmpltpd xmm1,xmm0"),
     ("vfmadd231pd ymm0,ymm1,ymm2", "vfmadd132pd ymm0,ymm1,ymm2"),

@@ -17,8 +17,6 @@ from sizes import divided
 from spec import KAPPA, PRIMES, SPACE, below, value
 from totals import Totals
 
-FACTOR_PASS = 128  # columns of A whose products sum in 32 bits: contracts.hpp
-
 
 def sum_of(pairs, width):
     """The sum of products of operands."""
@@ -382,62 +380,3 @@ def outer_of_rows(image, run, backend):
         run.expect(code, spec, 64, "an element of y")
     out = machine.output("out", t.scale(m, 8, 64), 8, None, check)
     explorer.call(f"{SPACE}{backend}::low_rank_outer", [left, m, k, limbs, z_at, y_at, out])
-
-
-def factor_rows(run, m, k, exponents):
-    """A with rows valid by PARAM-2, and its entries without their row's exponent: row i is 2^e times
-    12-bit numbers, e = exponents[i mod their count]. If e > 0, the entry that makes e the least exponent,
-    at least 1024 of 2047 in magnitude, is that of column i mod k."""
-    where, entries = run.room(4 * m * k, 4), []
-    for i in range(m):
-        exponent = exponents[i % len(exponents)]
-        for c in range(k):
-            greatest = exponent > 0 and c == i % k
-            v = run.fresh(f"a[{i * k + c}]", 12, lambda v, greatest=greatest: [
-                v >= -2047, *([z3.Or(v <= -1024, v >= 1024)] if greatest else [])])
-            entry = t.concat([(t.sign_extend(v, 12, 32 - exponent), 32 - exponent), (0, exponent)])
-            run.machine.store(where + 4 * (i * k + c), t.to_cells(entry, 32))
-            entries.append(run.operand(v, "value", z3.SignExt(52, v), -2047, 2047))
-    return where, entries
-
-
-def packed_left(run, backend, m, k, exponents):
-    """(the layout that the backend's pack_left leaves, A's entries)"""
-    a_at, a = factor_rows(run, m, k, exponents)
-    run.machine.only = run.only
-    run.machine.call(f"{SPACE}{backend}::left_bytes", [m, k])
-    left = run.room(run.machine.returned(), 64)
-    run.machine.call(f"{SPACE}{backend}::pack_left", [a_at, m, k, left])
-    return left, a
-
-
-def low_rank_outer(image, run, backend, limbs, m, k, exponents):
-    """|z| <= 2^40 or 2^53: a z is the sum of a times 3 or 4 limbs of z with 14 bits each, which are
-    proved to make up z; a pass of columns has a sum for each limb. The layout that pack_left leaves is
-    the kernel's own, so both are run; the exponents that it finds are proved to be those of the rows."""
-    bound, step = 1 << (40 if limbs == 3 else 53), 14
-    run.sum_products()
-    left, a = packed_left(run, backend, m, k, exponents)
-    z_at, z = run.array("z", k, 64, lambda v: [v >= -bound, v <= bound])
-    y_at, y = run.array("y", m, 64)
-    parts = []
-    for v in z:
-        own, rest, sum_ = [], v, value(0, 64)
-        for i in range(limbs - 1):
-            limb = z3.SignExt(64 - step, z3.Extract(step - 1, 0, rest))
-            own.append(run.operand(v, f"limb{i}", limb, -(1 << step - 1), (1 << step - 1) - 1))
-            sum_ += limb << (step * i)
-            rest = (rest - limb) >> step
-        top = (bound >> step * (limbs - 1)) + 1
-        own.append(run.operand(v, f"limb{limbs - 1}", rest, -top, top))
-        run.expect(sum_ + (rest << (step * (limbs - 1))), v, 64, "the limbs make up z")
-        parts.append(own)
-    out = run.room(8 * m, 8)
-    run.machine.call(f"{SPACE}{backend}::low_rank_outer", [left, m, k, limbs, z_at, y_at, out])
-    for i in range(m):
-        code, exponent = run.output(out + 8 * i, 64), exponents[i % len(exponents)]
-        terms = [(t.shl(y[i], 16, 64), 1)]
-        for c in range(0, k, FACTOR_PASS):
-            terms += [(sum_of([(a[i * k + d], parts[d][l]) for d in range(k)[c:c + FACTOR_PASS]], 64),
-                       1 << step * l + exponent) for l in range(limbs)]
-        run.expect(code, t.total(terms, 64), 64, f"y[{i}]")

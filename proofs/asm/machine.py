@@ -50,7 +50,6 @@ class Machine:
         self.logic_width = 0  # bits at a time in which vectors' AND, OR, XOR are written; 0: a lane
         self.words_apart = False  # whether they are written in words where operands are of several parts
         self.modulo_2 = False  # whether they are written as polynomials modulo 2
-        self.only = None      # function(term) -> the one number that it can be, or None
         self.multiply = None  # function(machine, a, b, width, signed) -> 128-bit product
         self.add_products = None  # what adds the products of a lane's bytes or words: run.py
         self.is_public = None  # function(term) -> whether divisions may depend on it
@@ -162,12 +161,6 @@ class Machine:
         if not all(map(t.is_int, found)):
             raise Refused(f"one of {', '.join(names)} depends on data")
         return found
-
-    def count(self, v):
-        """What a shift is by: a number, or what the contract's ranges leave only one number for; a
-        term of others."""
-        number = None if t.is_int(v) or self.only is None else self.only(v)
-        return v if number is None else number
 
     def arguments(self, count):
         """What the first general registers for arguments hold, where it must not depend on data."""

@@ -85,16 +85,19 @@ MUTANTS = [
     ("avx512", "low_rank_inner", ANY, "multiply_8_rows", r"(vpsllw .*,)0x4", r"\g<1>0x3"),
     ("avx512", "low_rank_inner", ANY, "multiply_8_rows", r"(vpternlogd .*,)0xf8",
      r"\g<1>0xf4"),
-    ("avx512", "low_rank_outer", "m=2 k=3, 4 limbs", "multiply_panel<4u>", r"(vpsraw .*,)0x4",
-     r"\g<1>0x3"),
-    ("avx512", "low_rank_outer", "m=2 k=3, 4 limbs", "low_rank_outer",
-     r"vpsllvq( +zmm\d+,zmm\d+),zmm\d+", r"vmovdqa64\1"),
-    ("avx512", "low_rank_outer", "m=2 k=3, 4 limbs", "low_rank_outer", r"(vpsllq .*,)0xe",
-     r"\g<1>0xd"),
+    ("avx512", "multiply_panel<4>", ANY, "multiply_panel<4u>", r"(vpsraw .*,)0x4", r"\g<1>0x3"),
+    ("avx512", "add_rows<4>", ANY, "add_rows<4u>", r"vpsllvq( +zmm\d+,zmm\d+),zmm\d+", r"vmovdqa64\1"),
+    ("avx512", "add_rows<3>", ANY, "add_rows<3u>", r"(vpsllq .*,)0xe", r"\g<1>0xd"),
+    ("avx512", "add_pass<3>", ANY, "add_pass<3u>", r"add +rbx,0x200", "add rbx,0x100"),
+    ("avx512", "low_rank_outer", ANY, "low_rank_outer", r"(add +r14,)0x400", r"\g<1>0x200"),
+    ("avx512", "split_pass<3>", ANY, "split_pass<3u>", r"(sar .*,)0xe", r"\g<1>0xd"),
     ("avx512", "pack_slice", ANY, "pack_slice", r"(shl +ebx,)0x4", r"\g<1>0x3"),
     ("avx512", "pack_right", ANY, "pack_right", r"(shl +r12,)0x4", r"\g<1>0x3"),
-    ("avx2", "low_rank_outer", "m=2 k=3, 4 limbs", "outer_product<4u>", r"(vpsllq .*,)0xe",
-     r"\g<1>0xd"),
+    ("avx2", "add_groups<4>", ANY, "add_groups<4u>", r"(vpsllq .*,)0xe", r"\g<1>0xd"),
+    ("avx2", "multiply_group<3>", ANY, "multiply_group<3u>", "vpmovsxdq", "vpmovzxdq"),
+    ("avx2", "begin", ANY, "begin", r"((shl|vpsllq) .*,)0x10", r"\g<1>0x11"),
+    ("avx2", "add_pass<3>", ANY, "add_pass<3u>", r"(\[rcx\+r13\*8-0x)80", r"\g<1>78"),
+    ("avx2", "low_rank_outer", ANY, "outer_product<4u>", r"(add +r12,)0x800", r"\g<1>0x400"),
     ("portable", "least_exponent", ANY, "least_exponent", r"0x7ff", "0x3ff"),
     ("portable", "shift_row", ANY, "shift_row", r"\bsar( +\w+,cl)", r"shl\1"),
     ("portable", "pack_left", ANY, "pack_left", r"add +r12,r14", "add r12,r15"),
@@ -311,6 +314,48 @@ for backend in ("avx2", "avx512"):
     SIZE_MUTANTS += [
         (backend, "least_exponent", ANY, "least_exponent", r"cmp +ecx,0x15", "cmp ecx,0x13", "e=3"),
         (backend, "least_exponent", ANY, "least_exponent", r"test +rsi,rsi", "test si,si", "k=3")]
+# The outer products: an even number of columns taken for an odd one; an address compared, or an end
+# computed, in 8 bits; limbs that do not follow each other; rows 8 to 15 taken twice, 7 rows taken for 8; rows
+# counted in 16 bits; panels of 63 rows, groups of 7; passes of 127 columns; an odd pair left out; a rest
+# elsewhere.
+ONE_PLACE = {("avx512", 3): ("rdi,rsi", "dil,sil"), ("avx512", 4): ("rsi,r8", "sil,r8b"),
+             ("avx2", 3): ("rsi,rdi", "sil,dil"), ("avx2", 4): ("r9,rbx", "r9b,bl")}
+for (backend, limbs), (whole, low) in ONE_PLACE.items():
+    own = backend, f"split_pass<{limbs}>", ANY, f"split_pass<{limbs}u>"
+    SIZE_MUTANTS += [(*own, r"(test +\w+,)0x1\b", r"\g<1>0x3", "whole=2 odd=0"),
+                     (*own, rf"cmp +{whole}", f"cmp {low}", "whole=5 odd=0")]
+SIZE_MUTANTS += [
+    ("avx512", "multiply_panel<3>", ANY, "multiply_panel<3u>", r"add +rsi,0xc\b", "add rsi,0x10", "pairs=1"),
+    ("avx512", "multiply_panel<3>", ANY, "multiply_panel<3u>", r"cmp +rdi,rax", "cmp dil,al", "pairs=3"),
+    ("avx512", "multiply_panel<4>", ANY, "multiply_panel<4u>", r"shl +rdx,0x4", "shl dl,0x4", "pairs=3"),
+    ("avx512", "multiply_panel<4>", ANY, "multiply_panel<4u>", r"cmp +rdi,rsi", "cmp dil,sil", "pairs=3"),
+    ("avx512", "low_rank_outer", ANY, "low_rank_outer", r"imul +rdx,rcx", "imul edx,ecx", "m=3 k=5"),
+    ("avx512", "low_rank_outer", ANY, "low_rank_outer", r"(mov +edx,)0x80\b", r"\g<1>0x7f", "k=5"),
+    ("avx2", "add_groups<3>", ANY, "add_groups<3u>", r"and +r8d,0x20", "and r8d,0x0", "odd=0"),
+    ("avx2", "add_groups<3>", ANY, "add_groups<3u>", r"cmp +rsi,rdi", "cmp sil,dil", "half=2 odd=0"),
+    ("avx2", "add_groups<4>", ANY, "add_groups<4u>", r"and +r8d,0x10", "and r8d,0x0", "odd=0"),
+    ("avx2", "add_groups<4>", ANY, "add_groups<4u>", r"cmp +rsi,rcx", "cmp sil,cl", "half=2 odd=0"),
+    ("avx2", "multiply_group<3>", ANY, "multiply_group<3u>", r"and +ecx,0x20", "and ecx,0x0", "odd=0"),
+    ("avx2", "multiply_group<3>", ANY, "multiply_group<3u>", r"cmp +rax,rdi", "cmp al,dil", "half=2 odd=0"),
+    ("avx2", "multiply_group<4>", ANY, "multiply_group<4u>", r"and +ecx,0x10", "and ecx,0x0", "odd=0"),
+    ("avx2", "multiply_group<4>", ANY, "multiply_group<4u>", r"cmp +rax,rdx", "cmp al,dl", "half=2 odd=0"),
+    ("avx2", "begin", ANY, "begin", r"cmp +rdi,rax", "cmp di,ax", "m=5"),
+    ("avx2", "begin", ANY, "begin", r"test +dil,0x3", "test dil,0x1", "m=5"),
+    ("avx2", "add_rows", ANY, "add_rows", r"(shr +rdx,)0x2\b", r"\g<1>0x1", "rows=3"),
+    ("avx2", "add_rows", ANY, "add_rows", r"(mov +edx,)0x4\b", r"\g<1>0x3", "rows=4"),
+    ("avx2", "low_rank_outer", ANY, "outer_product<3u>", r"imul +rdx,rcx", "imul edx,ecx", "m=3 k=5"),
+    ("avx2", "low_rank_outer", ANY, "outer_product<3u>", r"(mov +edx,)0x80\b", r"\g<1>0x7f", "k=5"),
+]
+for limbs in (3, 4):
+    rows, panels = (("avx512", f"{name}<{limbs}>", ANY, f"{name}<{limbs}u>") for name in (
+        "add_rows", "add_pass"))
+    groups = ("avx2", *panels[1:])
+    SIZE_MUTANTS += [(*rows, r"and +rdi,0xf+8", "and rdi,0xfffffffffffffff0", "rows=9"),
+                     (*rows, r"cmp +rdx,0x7\b", "cmp rdx,0x6", "rows=20"),
+                     (*panels, r"cmp +r14,r13", "cmp r14w,r13w", "m=67"),
+                     (*panels, r"(mov +ecx,)0x40\b", r"\g<1>0x3f", "m=5"),
+                     (*groups, r"cmp +r14,rbx", "cmp r14w,bx", "m=35"),
+                     (*groups, r"(mov +edx,)0x8\b", r"\g<1>0x7", "m=19")]
 # The same of what the portable products consist of, for so many rows and vectors: 15 columns taken for 16, a
 # rest of 8 left out; every other pass left out, a vector's second pass elsewhere.
 OF_ROWS = {"add_products": ((r"cmp +rax,0xe\b", "cmp rax,0xd", "n=3"),
@@ -374,7 +419,7 @@ SLOW_SIZE_MUTANTS = [
 # has it tried at these sizes alone, for time.
 RANGES_NEEDED = [("portable", "unmask", ANY), ("avx512", "unmask", ANY),
                  ("portable", "add_products_1_1", ANY), ("portable", "low_rank_inner", ANY),
-                 ("avx2", "join_pair", ANY),
+                 ("avx2", "join_pair", ANY), ("avx2", "add_groups<4>", ANY),
                  ("avx512", "low_rank_inner", ANY, "k=1 n=645")]
 
 

@@ -232,23 +232,6 @@ class Run:
         self.operands.setdefault(variable.get_id(), []).append(operand)
         return operand
 
-    def only(self, v):
-        """The one number that a term can be under the facts, proved; None if there are several."""
-        if t.kind(v) == z3.Z3_OP_CONCAT and t.is_zero(v.arg(0)):
-            v = t.extract(v, 0, v.size() - v.arg(0).size())
-        key = t.ident(v), "only"
-        if key not in self.named:
-            t.keep(v)
-            solver = z3.Solver()
-            solver.add(*(fact for variable in variables(v) for fact in self.known(variable)))
-            if solver.check() != z3.sat:
-                raise Refused("the facts of a count contradict each other")
-            number = solver.model().eval(v, model_completion=True).as_long()
-            self.named[key] = number if self.prover.holds(v == number, self.known) else None
-        return self.named[key]
-
-    # --- products and calls --------------------------------------------------------------------
-
     def sum_products(self):
         """From now on products are added as sums.py does."""
         self.sums_products = True

@@ -12,6 +12,7 @@ import factors
 import layouts
 import left_layouts
 import linear
+import outer_products
 import panels
 import portable_products
 import products
@@ -113,10 +114,6 @@ def add_layouts(add):
     add("portable", "pack_right", ANY, layouts.pack_right)
 
 
-# Rows and columns of A: with more than 128 per second pass. In avx512 only of one panel, for time.
-SECOND_PASS = {"avx2": (18, 131), "avx512": (2, 129)}
-
-
 def add_products(add):
     """What is below a product is proved too, and so are the panels that it reads."""
     for backend in ("avx2", "avx512"):
@@ -153,10 +150,4 @@ def add_factors(add):
     add("portable", "shift_row", ANY, exponents.rows)
     add("portable", "pack_left", ANY, exponents.pack)
     left_layouts.add_rows(add)
-    # Padded panels and pairs; every exponent; a second pass of columns.
-    for backend, rows in (("avx2", 16), ("avx512", 64)):
-        for limbs, m, c, of_rows in ((3, rows + 1, 3, (0, 1, 20, 7)), (4, 2, 3, (20, 0)),
-                                     (4, max(rows + 1, 21), 1, range(21)),
-                                     (3, *SECOND_PASS[backend], (0, 13))):
-            add(backend, "low_rank_outer", f"m={m} k={c}, {limbs} limbs", linear.low_rank_outer, limbs,
-                m, c, of_rows)
+    outer_products.add_runs(add)

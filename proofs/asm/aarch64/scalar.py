@@ -117,7 +117,7 @@ def place(m, i):
 @instruction("lsl", "lsr", "asr", "ror")
 def shift(m, i):
     width = i.operands[0].width
-    v, count = m.read(i.operands[1]), m.count(m.read(i.operands[2], width))
+    v, count = m.read(i.operands[1]), m.read(i.operands[2], width)
     if not t.is_int(count) and i.name == "lsl":
         by = t.band(count, width - 1, width)
         return m.write(i.operands[0], t.term(v, width) << t.term(by, width))

@@ -148,7 +148,7 @@ def shift_by_lanes(m, i):
     destination, first, second = i.operands
     w, found = 8 * destination.element, []
     for x, by in zip(m.lanes(first), m.lanes(second)):
-        count = m.count(t.extract(by, 0, 8))
+        count = t.extract(by, 0, 8)
         if not t.is_int(count):
             raise Refused("a shift count depends on data")
         count = t.signed(count, 8)

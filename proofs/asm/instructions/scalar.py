@@ -176,7 +176,6 @@ def shift(m, i):
     else:
         a = m.read(i.operands[0], width)
         count = m.read(i.operands[1], 8) if len(i.operands) > 1 else 1
-    count = m.count(count)
     if not t.is_int(count) and i.name == "shl":
         by = t.zero_extend(t.band(count, 63 if width == 64 else 31, 8), 8, width)
         m.flags = NO_FLAGS

@@ -34,14 +34,12 @@ template <int Half, unsigned Limbs>
         total, _mm256_cvtepu8_epi64(_mm_loadu_si32(exponents + std::size_t{4} * Half)));
 }
 
-/// y += the first 2 `pairs` columns of A times z for Groups groups of 8 rows, which lie
-/// group_elements apart.
+/// The first 2 `pairs` columns of A times z for Groups groups of 8 rows, which lie group_elements
+/// apart.
 template <std::size_t Groups, unsigned Limbs>
-[[gnu::always_inline]] inline void add_groups(const std::int16_t* a, const std::uint8_t* exponents,
-                                              std::size_t group_elements,
-                                              const FactorLimbs<Limbs>& limbs_of_z,
-                                              std::size_t pairs, std::int64_t* y) {
-    Sums<Limbs> sums[Groups];
+[[gnu::always_inline]] inline void multiply(const std::int16_t* a, std::size_t group_elements,
+                                            const FactorLimbs<Limbs>& limbs_of_z, std::size_t pairs,
+                                            Sums<Limbs> (&sums)[Groups]) {
 #pragma GCC unroll 8
     for (std::size_t g = 0; g < Groups; ++g) {
 #pragma GCC unroll 8
@@ -65,8 +63,35 @@ template <std::size_t Groups, unsigned Limbs>
             }
         }
     }
+}
+
+// Functions of their own, of which proofs/asm proves what they do. In two's complement, as partial
+// sums may wrap (DECO-7).
+
+/// split() of the columns of a pass.
+template <unsigned Limbs>
+[[gnu::noinline]] void split_pass(const std::int64_t* z, std::size_t columns,
+                                  FactorLimbs<Limbs>& limbs) {
+    split(z, columns, limbs);
+}
+
+/// y = 2^t y_david.
+[[gnu::noinline]] void begin(const std::int64_t* y_david, std::size_t m, std::int64_t* y) {
+    for (std::size_t i = 0; i < m; ++i) {
+        y[i] = static_cast<std::int64_t>(static_cast<std::uint64_t>(y_david[i])
+                                         << base::parameters::residual_shift);
+    }
+}
+
+/// y += the products of two groups.
+template <unsigned Limbs>
+[[gnu::noinline]] void add_groups(const std::int16_t* a, const std::uint8_t* exponents,
+                                  std::size_t group_elements, const FactorLimbs<Limbs>& limbs,
+                                  std::size_t pairs, std::int64_t* y) {
+    Sums<Limbs> sums[groups_together];
+    multiply(a, group_elements, limbs, pairs, sums);
 #pragma GCC unroll 8
-    for (std::size_t g = 0; g < Groups; ++g) {
+    for (std::size_t g = 0; g < groups_together; ++g) {
         const std::uint8_t* const of_group = exponents + g * group_rows;
         std::int64_t* const rows = y + g * group_rows;
         store(rows, _mm256_add_epi64(load(rows), recombine<0>(sums[g], of_group)));
@@ -74,48 +99,66 @@ template <std::size_t Groups, unsigned Limbs>
     }
 }
 
-/// y += `pairs` pairs of columns of A, which begin at `a`, times z.
+/// The products of one group.
 template <unsigned Limbs>
-void add_pass(const std::int16_t* a, const std::uint8_t* exponents, std::size_t m,
-              std::size_t group_elements, const FactorLimbs<Limbs>& limbs_of_z, std::size_t pairs,
-              std::int64_t* y) {
-    constexpr std::size_t together = groups_together * group_rows;
-    std::size_t i = 0;
-    for (; i + together <= m; i += together) {
-        add_groups<groups_together>(a + i / group_rows * group_elements, exponents + i,
-                                    group_elements, limbs_of_z, pairs, y + i);
-    }
-    for (; i < m; i += group_rows) {
-        std::int64_t last[group_rows] = {};
-        const std::size_t bytes = least(group_rows, m - i) * sizeof *y;
-        __builtin_memcpy(last, y + i, bytes);
-        add_groups<1>(a + i / group_rows * group_elements, exponents + i, group_elements,
-                      limbs_of_z, pairs, last);
-        __builtin_memcpy(y + i, last, bytes);
-        base::wipe(last, sizeof last);  // activations
+[[gnu::noinline]] void multiply_group(const std::int16_t* a, const std::uint8_t* exponents,
+                                      const FactorLimbs<Limbs>& limbs, std::size_t pairs,
+                                      std::int64_t* products) {
+    Sums<Limbs> sums[1];
+    multiply(a, 0, limbs, pairs, sums);
+    store(products, recombine<0>(sums[0], exponents));
+    store(products + 4, recombine<1>(sums[0], exponents));
+}
+
+/// y += the products of some rows, at most a group.
+[[gnu::noinline]] void add_rows(const std::int64_t* products, std::size_t rows, std::int64_t* y) {
+    for (std::size_t r = 0; r < rows; ++r) {
+        y[r] = static_cast<std::int64_t>(static_cast<std::uint64_t>(y[r]) +
+                                         static_cast<std::uint64_t>(products[r]));
     }
 }
 
-/// In two's complement, as partial sums may wrap (DECO-7).
+/// What all passes of columns have in common.
+struct Outer {
+    const std::uint8_t* exponents;
+    std::size_t m, group_elements;
+    std::int64_t* y;
+};
+
+/// y += the columns of a pass times z: of all groups, the first of which begins at `a`.
+template <unsigned Limbs>
+[[gnu::noinline]] void add_pass(const Outer& outer, const std::int16_t* a,
+                                const FactorLimbs<Limbs>& limbs, std::size_t pairs) {
+    constexpr std::size_t together = groups_together * group_rows;
+    std::size_t i = 0;
+    for (; i + together <= outer.m; i += together, a += groups_together * outer.group_elements) {
+        add_groups(a, outer.exponents + i, outer.group_elements, limbs, pairs, outer.y + i);
+    }
+    if (i == outer.m) return;
+    std::int64_t products[group_rows];
+    for (; i < outer.m; i += group_rows, a += outer.group_elements) {
+        multiply_group(a, outer.exponents + i, limbs, pairs, products);
+        add_rows(products, least(group_rows, outer.m - i), outer.y + i);
+    }
+    base::wipe(products, sizeof products);  // activations
+}
+
 template <unsigned Limbs>
 void outer_product(const std::uint8_t* left, std::size_t m, std::size_t k, const std::int64_t* z,
                    const std::int64_t* y_david, std::int64_t* y) {
     if (m == 0) return;  // then nothing is behind left, and it may be null
-    for (std::size_t i = 0; i < m; ++i) {
-        y[i] = static_cast<std::int64_t>(static_cast<std::uint64_t>(y_david[i])
-                                         << base::parameters::residual_shift);
-    }
-    const std::size_t group_elements = pairs_of(k) * pair_elements;
-    const auto* const a = reinterpret_cast<const std::int16_t*>(left);
-    const std::uint8_t* const exponents = left + groups_of(m) * group_elements * sizeof *a;
-    FactorLimbs<Limbs> limbs_of_z;
-    for (std::size_t c = 0; c < k; c += factor_pass) {
+    begin(y_david, m, y);
+    const auto* a = reinterpret_cast<const std::int16_t*>(left);
+    const std::size_t pairs = pairs_of(k);
+    const Outer outer{left + groups_of(m) * pairs * (pair_elements * sizeof *a), m,
+                      pairs * pair_elements, y};
+    FactorLimbs<Limbs> limbs;
+    for (std::size_t c = 0; c < k; c += factor_pass, a += factor_pass / 2 * pair_elements) {
         const std::size_t columns = least(factor_pass, k - c);
-        split(z + c, columns, limbs_of_z);
-        add_pass(a + c / 2 * pair_elements, exponents, m, group_elements, limbs_of_z,
-                 pairs_of(columns), y);
+        split_pass(z + c, columns, limbs);
+        add_pass(outer, a, limbs, pairs_of(columns));
     }
-    base::wipe(&limbs_of_z, pairs_of(least(factor_pass, k)) * sizeof limbs_of_z.limb[0]);
+    base::wipe(&limbs, sizeof limbs);  // activations
 }
 
 }  // namespace

@@ -17,6 +17,15 @@ namespace {
     return _mm512_set1_epi32(two);
 }
 
+// Functions of their own, of which proofs/asm proves what they do.
+
+/// split() of the columns of a pass.
+template <unsigned Limbs>
+[[gnu::noinline]] void split_pass(const std::int64_t* z, std::size_t columns,
+                                  FactorLimbs<Limbs>& limbs) {
+    split(z, columns, limbs);
+}
+
 /// sums[limb][row] of a panel and the pairs of columns of a pass.
 template <unsigned Limbs>
 [[gnu::noinline]] void multiply_panel(const std::uint8_t* left, const std::int16_t* limbs,
@@ -82,33 +91,57 @@ template <unsigned Limbs>
     return _mm512_sllv_epi64(total, _mm512_cvtepu8_epi64(_mm_loadu_si64(exponents)));
 }
 
-/// In two's complement, as partial sums may wrap.
+/// y + the sums of a panel's rows, in two's complement, as partial sums may wrap. Of the first
+/// pass, 2^16 y_david is before them, and else y.
+template <unsigned Limbs>
+[[gnu::noinline]] void add_rows(const std::int32_t* sums, const std::uint8_t* exponents,
+                                std::size_t rows, bool is_first, const std::int64_t* before,
+                                std::int64_t* y) {
+    for_each_8(rows, [&](std::size_t i, __mmask8 lanes) {
+        __m512i own = _mm512_maskz_loadu_epi64(lanes, before + i);
+        if (is_first) own = _mm512_slli_epi64(own, base::parameters::residual_shift);
+        const __m512i product = recombine<Limbs>(sums + i, exponents + i);
+        _mm512_mask_storeu_epi64(y + i, lanes, _mm512_add_epi64(own, product));
+    });
+}
+
+/// What all passes of columns have in common.
+struct Outer {
+    const std::uint8_t* exponents;
+    std::size_t m;
+    const std::int64_t* y_david;
+    std::int64_t* y;
+};
+
+/// The columns of a pass, from `column` on, times z: of all panels, which begin at `left`.
+template <unsigned Limbs>
+[[gnu::noinline]] void add_pass(const Outer& outer, const std::uint8_t* left,
+                                const FactorLimbs<Limbs>& limbs, std::size_t pairs,
+                                std::size_t column) {
+    alignas(64) std::int32_t sums[Limbs * panel_rows];
+    const bool is_first = column == 0;
+    const std::int64_t* const before = is_first ? outer.y_david : outer.y;
+    for (std::size_t first = 0; first < outer.m; first += panel_rows, left += pairs * four_bytes) {
+        multiply_panel<Limbs>(left, limbs.limb[0][0], pairs, sums);
+        add_rows<Limbs>(sums, outer.exponents + first, least(outer.m - first, panel_rows), is_first,
+                        before + first, outer.y + first);
+    }
+    base::wipe(sums, sizeof sums);  // activations
+}
+
 template <unsigned Limbs>
 [[gnu::always_inline]] inline void outer_product(const std::uint8_t* left, std::size_t m,
                                                  std::size_t k, const std::int64_t* z,
                                                  const std::int64_t* y_david, std::int64_t* y) {
-    const std::uint8_t* const exponents = left + exponents_at(m, k);
-    FactorLimbs<Limbs> limbs_of_z;
-    alignas(64) std::int32_t sums[Limbs * panel_rows];
+    const Outer outer{left + exponents_at(m, k), m, y_david, y};
+    FactorLimbs<Limbs> limbs;
     for (std::size_t column = 0; column == 0 || column < k; column += factor_pass) {
         const std::size_t width = least(k - column, factor_pass);
-        split(z + column, width, limbs_of_z);
-        for (std::size_t first = 0; first < m; first += panel_rows) {
-            multiply_panel<Limbs>(left, limbs_of_z.limb[0][0], pairs_of(width), sums);
-            left += pairs_of(width) * four_bytes;
-            for (std::size_t i = first; i < least(m, first + panel_rows); i += 8) {
-                const __mmask8 lanes = first_8(m - i);
-                __m512i before = _mm512_maskz_loadu_epi64(lanes, (column == 0 ? y_david : y) + i);
-                if (column == 0) {
-                    before = _mm512_slli_epi64(before, base::parameters::residual_shift);
-                }
-                const __m512i product = recombine<Limbs>(sums + (i - first), exponents + i);
-                _mm512_mask_storeu_epi64(y + i, lanes, _mm512_add_epi64(before, product));
-            }
-        }
+        split_pass(z + column, width, limbs);
+        add_pass(outer, left, limbs, pairs_of(width), column);
+        left += panels_of(m) * (factor_pass / 2) * four_bytes;
     }
-    base::wipe(&limbs_of_z, sizeof limbs_of_z);  // activations
-    base::wipe(sums, sizeof sums);
+    base::wipe(&limbs, sizeof limbs);  // activations
 }
 
 }  // namespace
