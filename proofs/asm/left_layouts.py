@@ -277,67 +277,83 @@ class Scratch:
         return t.is_int(where) and where == self.where
 
 
-def pack_left_panel(image, run, backend):
+class Panel:
     """A panel's part of a pass: each of its rows is shifted by its exponent, or zeros if A has it not; then
-    they are packed, and wiped."""
-    machine, explorer = run.of_any_size()
-    sizes = machine.sizes
-    rows, k, width = (sizes.symbol(name, 1, most) for name, most in (
-        ("rows", ROWS), ("k", EXTENT), ("width", COLUMNS)))
-    pairs = pairs_of(sizes, width)
-    a_at, packed = (run.fresh(f"{name}[0]", 64) for name in ("a", "packed"))
-    exponents_at = machine.input("exponents", ROWS, 1, [run.family("exponent", 8)])
-    exponent, scratch = machine.reader(exponents_at), Scratch(machine, 2 * ROWS * COLUMNS)
-    grid, all_rows = Grid(machine, (ROWS + 2,)), Part((0,), (ROWS,))  # rows, the panel, and that it is wiped
+    they are packed, and wiped. Of the grid that are ROWS parts, one, and one."""
 
-    def write(part):
-        grid.read(Part((part,), (part + 1,)))
-        grid.write(Part((part,), (part + 1,)))
+    def __init__(self, run):
+        self.run, (self.machine, self.explorer) = run, run.of_any_size()
+        sizes = self.sizes = self.machine.sizes
+        self.rows, self.k, self.width = (sizes.symbol(name, 1, most) for name, most in (
+            ("rows", ROWS), ("k", EXTENT), ("width", COLUMNS)))
+        self.pairs = pairs_of(sizes, self.width)
+        self.a_at, self.packed = (run.fresh(f"{name}[0]", 64) for name in ("a", "packed"))
+        self.exponents_at = self.machine.input("exponents", ROWS, 1, [run.family("exponent", 8)])
+        self.exponent = self.machine.reader(self.exponents_at)
+        self.scratch = Scratch(self.machine, 2 * ROWS * COLUMNS)
+        self.grid = Grid(self.machine, (ROWS + 2,))
 
-    def shift_row(machine):
+    def prove(self, space):
+        self.machine.hooks |= {f"{space}shift_row": self.shift_row, f"{space}pack_pairs": self.pack_pairs,
+                               "slip::base::wipe": self.wipe}
+        self.explorer.call(f"{space}pack_left_panel", [
+            self.a_at, self.rows, self.k, self.width, self.exponents_at, self.packed])
+
+    def write(self, part):
+        self.grid.read(Part((part,), (part + 1,)))
+        self.grid.write(Part((part,), (part + 1,)))
+
+    def shift_row(self, machine):
         machine.stores += 1
         row, own, by, to = (machine.general[name] for name in machine.ARGUMENTS[:4])
         if not t.is_int(to):
             raise Refused("a row at a place that is not known")
-        if scratch.where is None:
-            scratch.is_at(to)
+        if self.scratch.where is None:
+            self.scratch.is_at(to)
         if machine.scouting:
             return
-        r, left = divmod(to - scratch.where, 2 * COLUMNS)
-        if left or not 0 <= r < ROWS or not same(t.extract(by, 0, 8), exponent(0, r)):
+        r, left = divmod(to - self.scratch.where, 2 * COLUMNS)
+        if left or not 0 <= r < ROWS or not same(t.extract(by, 0, 8), self.exponent(0, r)):
             raise Refused("a row that is shifted by another one's exponent, or to another place")
-        if machine.proved(claimed(sizes.total(rows) > r)):
-            is_right = same(own, width) and same(row, t.add(a_at, t.scale(k, 4 * r, 64), 64))
+        self.check_row(r, row, own)
+        self.write(r)
+        self.run.outputs += 1
+
+    def check_row(self, r, row, own):
+        """That so many entries, which begin there, are all that A has of a row."""
+        sizes, rows = self.sizes, self.sizes.total(self.rows)
+        if self.machine.proved(claimed(rows > r)):
+            is_right = same(own, self.width) and same(row, t.add(self.a_at, t.scale(self.k, 4 * r, 64), 64))
         else:
-            is_right = machine.proved(claimed(sizes.total(rows) <= r), claimed(sizes.value(own) == 0))
+            is_right = self.machine.proved(claimed(rows <= r), claimed(sizes.value(own) == 0))
         if not is_right:
             raise Refused("entries that are not proved to be the row's")
-        write(r)
-        run.outputs += 1
 
-    def pack_pairs(machine):
+    def pack_pairs(self, machine):
         machine.stores += 1
         if machine.scouting:
             return
         source, count, to = (machine.general[name] for name in machine.ARGUMENTS[:3])
-        if not scratch.is_at(source) or not same(to, packed) or not machine.proved(
-                claimed(sizes.value(count) == sizes.total(pairs))):
+        if not self.scratch.is_at(source) or not same(to, self.packed) or not machine.proved(
+                claimed(self.sizes.value(count) == self.sizes.total(self.pairs))):
             raise Refused("pairs that are not the panel's")
-        grid.need(all_rows)
-        write(ROWS)
-        run.outputs += 1
+        self.grid.need(Part((0,), (ROWS,)))
+        self.write(ROWS)
+        self.run.outputs += 1
 
-    def wipe(machine):
+    def wipe(self, machine):
         where, size = (machine.general[name] for name in machine.ARGUMENTS[:2])
         if machine.scouting:
             return
-        if not scratch.is_at(where) or size != scratch.size:
+        if not self.scratch.is_at(where) or size != self.scratch.size:
             raise Refused("wipes something else than the rows")
-        grid.need(Part((ROWS,), (ROWS + 1,)))
-        write(ROWS + 1)
-    machine.hooks |= {f"{SPACE}{backend}::shift_row": shift_row, f"{SPACE}{backend}::pack_pairs": pack_pairs,
-                      "slip::base::wipe": wipe}
-    explorer.call(f"{SPACE}{backend}::pack_left_panel", [a_at, rows, k, width, exponents_at, packed])
+        self.grid.need(Part((ROWS,), (ROWS + 1,)))
+        self.write(ROWS + 1)
+
+
+def pack_left_panel(image, run, backend):
+    """Of any rows and any columns of a panel and a pass."""
+    Panel(run).prove(f"{SPACE}{backend}::")
 
 
 # --- all panels, all passes: AVX-512 ----------------------------------------------------------------

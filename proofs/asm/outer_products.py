@@ -436,67 +436,77 @@ def add_rows_of_group(image, run, backend):
 
 # --- all groups, all passes: AVX2 -------------------------------------------------------------------
 
-def add_pass_of_groups(image, run, backend, limbs):
-    """To each row of all groups its products are added once."""
-    machine, explorer = run.of_any_size()
-    sizes = machine.sizes
-    m, pairs, of_group = (sizes.symbol(name, 1, most) for name, most in (
-        ("m", EXTENT), ("pairs", COLUMNS // 2), ("pairs_of_group", (EXTENT + 1) // 2)))
-    sizes.assume([sizes.total(pairs)], sizes.total(pairs) <= sizes.total(of_group))
-    groups, stride = sizes.named_quotient(t.add(m, GROUP - 1, 64), 3, "groups"), t.scale(of_group, PAIR, 64)
-    a_at, limbs_at, exponents_at, y = (run.fresh(f"{name}[0]", 64) for name in (
-        "a", "limbs", "exponents", "y"))
-    outer = run.place(32, 8)
-    words(machine, outer, (exponents_at, m, divided(stride, 2), y))
-    grid, products = Grid(machine, (groups,)), Marked(machine, 8 * GROUP, 8)
+class Pass:
+    """A pass of columns, which adds its products to each row of all groups once."""
 
-    def group_at(a, exponents, of_z, count):
+    def __init__(self, run, limbs):
+        self.run, self.limbs, (self.machine, self.explorer) = run, limbs, run.of_any_size()
+        sizes = self.sizes = self.machine.sizes
+        self.m, self.pairs, of_group = (sizes.symbol(name, 1, most) for name, most in (
+            ("m", EXTENT), ("pairs", COLUMNS // 2), ("pairs_of_group", (EXTENT + 1) // 2)))
+        sizes.assume([sizes.total(self.pairs)], sizes.total(self.pairs) <= sizes.total(of_group))
+        groups = sizes.named_quotient(t.add(self.m, GROUP - 1, 64), 3, "groups")
+        self.stride = t.scale(of_group, PAIR, 64)
+        self.a_at, self.limbs_at, self.exponents_at, self.y = (
+            run.fresh(f"{name}[0]", 64) for name in ("a", "limbs", "exponents", "y"))
+        self.grid, self.held = Grid(self.machine, (groups,)), Marked(self.machine, 8 * GROUP, 8)
+
+    def prove(self, space):
+        outer = self.run.place(32, 8)
+        words(self.machine, outer, (self.exponents_at, self.m, divided(self.stride, 2), self.y))
+        self.machine.hooks |= {f"{space}add_groups<{self.limbs}u>": self.add_groups,
+                               f"{space}multiply_group<{self.limbs}u>": self.multiply_group,
+                               f"{space}add_rows": self.add_rows, "slip::base::wipe": self.held.wipe}
+        self.explorer.call(f"{space}add_pass<{self.limbs}u>", [outer, self.a_at, self.limbs_at, self.pairs])
+
+    def group_at(self, a, exponents, limbs, count):
         """The number of the group whose entries and exponents begin at these addresses."""
-        number = sizes.row_of(t.sub(a, a_at, 64), stride)
-        if number is None or not all(map(same, (exponents, of_z, count), (
-                t.add(exponents_at, t.scale(number, GROUP, 64), 64), limbs_at, pairs))) or not machine.proved(
-                    claimed(sizes.total(number) >= 0)):
+        number = self.sizes.row_of(t.sub(a, self.a_at, 64), self.stride)
+        if number is None or not all(map(same, (exponents, limbs, count), (
+                t.add(self.exponents_at, t.scale(number, GROUP, 64), 64), self.limbs_at, self.pairs))) or (
+                    not self.machine.proved(claimed(self.sizes.total(number) >= 0))):
             raise Refused("a group that is none of the pass's")
         return number
 
-    def write(number, count, to):
-        if not same(to, t.add(y, t.scale(number, 8 * GROUP, 64), 64)):
+    def write(self, number, count, to):
+        if not same(to, t.add(self.y, t.scale(number, 8 * GROUP, 64), 64)):
             raise Refused("rows of another group")
         part = Part((number,), (t.add(number, count, 64),))
-        grid.read(part)
-        grid.write(part)
-        run.outputs += 1
+        self.grid.read(part)
+        self.grid.write(part)
+        self.run.outputs += 1
 
-    def add_groups(machine):
+    def add_groups(self, machine):
         machine.stores += 1
         if machine.scouting:
             return
-        a, exponents, apart, of_z, count, to = (machine.general[name] for name in machine.ARGUMENTS[:6])
-        number = group_at(a, exponents, of_z, count)
-        if not same(apart, divided(stride, 2)) or not machine.proved(claimed(
-                GROUP * (sizes.total(number) + 2) <= sizes.total(m))):
+        a, exponents, apart, limbs, count, to = (machine.general[name] for name in machine.ARGUMENTS[:6])
+        number = self.group_at(a, exponents, limbs, count)
+        if not same(apart, divided(self.stride, 2)) or not machine.proved(claimed(
+                GROUP * (self.sizes.total(number) + 2) <= self.sizes.total(self.m))):
             raise Refused("two groups that A is not proved to have")
-        write(number, 2, to)
+        self.write(number, 2, to)
 
-    def multiply_group(machine):
+    def multiply_group(self, machine):
         machine.stores += 1
-        a, exponents, of_z, count, to = (machine.general[name] for name in machine.ARGUMENTS[:5])
+        *group, to = (machine.general[name] for name in machine.ARGUMENTS[:5])
         if machine.scouting:
-            return products.leave(to, None) if t.is_int(to) else None
-        return products.leave(to, group_at(a, exponents, of_z, count))
+            return self.held.leave(to, None) if t.is_int(to) else None
+        return self.held.leave(to, self.group_at(*group))
 
-    def add_rows(machine):
+    def add_rows(self, machine):
         machine.stores += 1
         if machine.scouting:
             return
         of, rows, to = (machine.general[name] for name in machine.ARGUMENTS[:3])
-        number = products.holds(of)
-        check_rows(machine, t.scale(number, GROUP, 64), rows, m, GROUP)
-        write(number, 1, to)
-    machine.hooks |= {f"{SPACE}{backend}::add_groups<{limbs}u>": add_groups,
-                      f"{SPACE}{backend}::multiply_group<{limbs}u>": multiply_group,
-                      f"{SPACE}{backend}::add_rows": add_rows, "slip::base::wipe": products.wipe}
-    explorer.call(f"{SPACE}{backend}::add_pass<{limbs}u>", [outer, a_at, limbs_at, pairs])
+        number = self.held.holds(of)
+        check_rows(machine, t.scale(number, GROUP, 64), rows, self.m, GROUP)
+        self.write(number, 1, to)
+
+
+def add_pass_of_groups(image, run, backend, limbs):
+    """Of any number of groups."""
+    Pass(run, limbs).prove(f"{SPACE}{backend}::")
 
 
 def outer_of_groups(image, run, backend):
@@ -536,6 +546,9 @@ def outer_of_groups_by(run, backend, limbs):
                 same, numbers_at(machine, common, 4), outer)):
             raise Refused("a pass of something else than A, or of other columns than z's")
         check_pairs(machine, count, width)
+        if not machine.proved(*map(claimed, (sizes.total(m) >= 1, (
+                sizes.total(column) + 2 * sizes.value(count) <= 2 * sizes.total(pairs))))):
+            raise Refused("pairs that a group of A is not proved to have")
         part = Part((0, t.add(column, 1, 64)), (m, t.total([(column, 1), (width, 1), (1, 1)], 64)))
         grid.need(of_y)
         grid.read(part)
