@@ -221,10 +221,12 @@ def split_hook(of_z, z, k, least):
     return split_pass
 
 
-def check_pairs(machine, count, columns):
-    """They are as many as these columns have."""
-    own, double = machine.sizes.value(columns), 2 * machine.sizes.value(count)
-    if not machine.proved(*map(claimed, (double >= own, double <= own + 1))):
+def check_pairs(machine, count, column, width, pairs):
+    """They are as many as the columns of a pass have, and A has them from that column on."""
+    sizes = machine.sizes
+    own, double = sizes.value(width), 2 * sizes.value(count)
+    if not machine.proved(*map(claimed, (double >= own, double <= own + 1, (
+            sizes.total(column) + double <= 2 * sizes.total(pairs))))):
         raise Refused("another number of pairs than the columns have")
 
 
@@ -309,7 +311,7 @@ def outer_of_panels(run, backend, limbs, has_columns):
                     flag, column) or not all(map(same, numbers_at(machine, outer, 4), (
                         exponents_at, m, david, y))):
             raise Refused("a pass of something else than A, or of other columns than z's")
-        check_pairs(machine, count, width)
+        check_pairs(machine, count, column, width, pairs)
         low, high = (column, t.add(column, width, 64)) if has_columns else (0, 1)
         if has_columns:
             grid.need(Part((0,), (column,)))
@@ -545,10 +547,9 @@ def outer_of_groups_by(run, backend, limbs):
         if not same(a, t.add(left, t.scale(column, PAIR // 2, 64), 64)) or not all(map(
                 same, numbers_at(machine, common, 4), outer)):
             raise Refused("a pass of something else than A, or of other columns than z's")
-        check_pairs(machine, count, width)
-        if not machine.proved(*map(claimed, (sizes.total(m) >= 1, (
-                sizes.total(column) + 2 * sizes.value(count) <= 2 * sizes.total(pairs))))):
-            raise Refused("pairs that a group of A is not proved to have")
+        check_pairs(machine, count, column, width, pairs)
+        if not machine.proved(claimed(sizes.total(m) >= 1)):
+            raise Refused("a pass of no rows")
         part = Part((0, t.add(column, 1, 64)), (m, t.total([(column, 1), (width, 1), (1, 1)], 64)))
         grid.need(of_y)
         grid.read(part)
