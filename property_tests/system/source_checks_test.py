@@ -130,6 +130,14 @@ class Layers(CheckCase):
                    '#include "reference/ring.hpp"\n#include "optimized/base/a.hpp"\n')
         self.assert_red(layers, 'optimized/kernels/c.cpp: includes "optimized/base/a.hpp"')
 
+    def test_a_line_of_the_table_that_goes_on(self):
+        table = (self.root / "tools/layers.txt").read_text()
+        self.write("tools/layers.txt", table.replace("-> reference optimized/base",
+                                                     "-> reference\n                  optimized/base"))
+        self.assertEqual(layers.check(self.root), [])
+        self.write("tools/layers.txt", table.replace("-> reference optimized/base", "-> reference"))
+        self.assert_red(layers, 'property_tests/ring_test.cpp: includes "optimized/base/a.hpp"')
+
     def test_a_name_of_a_room_that_may_not_be_included(self):
         self.write("optimized/kernels/b.cpp",
                    '#include "optimized/base/a.hpp"\n// masks::c\nslip::base::a b(kernels::masks::c);\n')

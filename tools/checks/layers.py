@@ -16,7 +16,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s*(?:"([^"]+)"|<([^>]+)>)', re.MULTILINE)
 def read_table(path):
     """({room: [allowed prefixes]}, [(room, exceptions, headers)]) of a layers file."""
     allowed, forbidden = {}, []
-    for line in path.read_text().splitlines():
+    for line in re.sub(r"\n +", " ", path.read_text()).splitlines():
         line = line.split("#")[0].strip()
         if line.startswith("forbid "):
             room, headers = line[len("forbid "):].split(":")
