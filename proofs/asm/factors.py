@@ -151,6 +151,7 @@ def inner_of_rest(run, backend, least, greatest):
     machine, explorer = run.of_any_size()
     run.sum_products()
     sums_of, sizes, last = Totals(machine), machine.sizes, 1 if greatest else 0
+    sums_of.are_shared = True
     groups, pad, slices, rest = (sizes.symbol(name, *ends) for name, ends in (
         ("groups", (0, EXTENT // GROUP + 1)), ("pad", (0, GROUP - 1)),
         ("slices", (last, EXTENT // SLICE + 1)), ("rest", (least, greatest))))
@@ -168,8 +169,10 @@ def inner_of_rest(run, backend, least, greatest):
         found = [sums_of.stretch(((b[i], row, GROUP), (q, i, SLICE)), whole, EXTENT // SLICE)
                  for i in range(SLICE)]
         behind, first = t.add(row, t.scale(whole, GROUP, 64), 64), t.scale(whole, SLICE, 64)
-        for i in range(-(-greatest // LANES) * LANES):  # column i of the last slice if n has it, and else 0
-            before = i // LANES * LANES
+        # Column i of the last slice if n has it, and else 0; none of a register of which n has nothing.
+        for before, i in ((before, before + lane) for before in range(0, greatest, LANES)
+                          if before < least or not machine.proved(claimed(sizes.total(rest) <= before))
+                          for lane in range(LANES)):
             bit = machine.guard_bit(t.sub(rest, before, 64), i - before) if before + LANES > least else None
             found.append(sums_of.stretch(((b[i], behind, 0), (
                 sums_of.of(q_at, "value", bit), t.add(first, i, 64), 0)), 1, 1))

@@ -9,6 +9,8 @@ until the rest are inductive. Then the pass is executed for good, and the rest i
 Execution goes on from where the generic pass leaves the loop. What every pass that continues the loop
 has written, the passes before pass i have written together (`in_passes_before`)."""
 
+import itertools
+
 import z3
 
 import terms as t
@@ -18,7 +20,7 @@ from regions import Fork, Interval, claimed
 from shapes import (UNKNOWN, Affine, Free, Loop, Shape, Within, changes, common, is_of_sizes, loops_of,
                     loosened, value_at)
 from sizes import conjuncts, parts_in
-from totals import MOST, places_of, sum_at
+from totals import MOST, places_of, sum_at, write
 
 ROUNDS = 8      # of guesses
 LONG = 16       # passes from which on a loop that adds up products is not executed pass by pass
@@ -227,7 +229,8 @@ class Explorer:
             first, first_backs = (state, backs) if number == 0 else (first, first_backs)
             if self.machine.totals and is_decided and (
                     number == LONG or loop.head in self.long or backs and self.is_open(loop)):
-                self.long.add(loop.head)
+                if not self.machine.scouting:  # of a guess it is not known whether sizes decide
+                    self.long.add(loop.head)
                 return self.joined(self.summary(first, loop, first_backs))
             if not is_decided:
                 return out + self.joined(self.summary(state, loop, backs))
@@ -582,6 +585,9 @@ class Explorer:
         """What holds in each of some states; of facts, those on numbers that are still there."""
         if any(not state.seen.eq(states[0].seen) for state in states):
             raise Refused("ways that may have seen different things come to one place")
+        if self.machine.totals and self.machine.totals.are_shared and not self.machine.scouting:
+            for state, other in itertools.permutations(states, 2):
+                self.take_sums(state, other)
         for state in states:
             self.settle(state)
         first, one = states[0], states[0].copy()
@@ -615,6 +621,17 @@ class Explorer:
                 if not self.sizes.holds(any_way, one.path):  # else it says nothing
                     one.path.append(any_way)
         return one
+
+    def take_sums(self, state, other):
+        """Where another state has other sums, writes them as that one has them, as long as they are proved to
+        be the same: of 4 products, and of a number that is 4 on this path."""
+        self.machine.path = state.path
+        for place, width in places_of(changes(state, other), state).items():
+            own, its = (sum_at(one, place, width) for one in (state, other))
+            if its is not None and not self.machine.totals.is_equal(its, own):
+                return
+            if its is not None:
+                write(state, place, its, width)
 
     # --- what is written -------------------------------------------------------------------------
 

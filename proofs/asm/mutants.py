@@ -419,6 +419,33 @@ SIZE_MUTANTS_OF_CLANG = [
     ("avx2", "combine", ANY, "combine", r"and +edx,0x3f", "and edx,0x1f", "n=70 b=2 planes=1"),
     ("portable", "combine", ANY, "combine", r"cmp +rbx,r13", "cmp bx,r13w", "n=70 b=2 planes=1"),
     ("portable", "combine", ANY, "combine", r"and +edx,0x3f", "and edx,0x1f", "n=70 b=2 planes=1"),
+    # The passes of 8 registers counted in 8 bits; 31 bytes that are left taken for 32.
+    ("avx2", "below", ANY, "below", r"add +rcx,0xf+8", "add cl,0xf8", "n=69"),
+    ("avx2", "below", ANY, "below", r"cmp +rsi,0x20", "cmp rsi,0x1f", "n=69"),
+    # Slices counted in 8 bits; 5 slices added up where 4 are.
+    ("avx512", "low_rank_inner", ANY, "multiply_8_rows", r"sub +rdx,rax", "sub dl,al", "k=9 n=133"),
+    ("avx512", "low_rank_inner", ANY, "multiply_8_rows", r"(cmp +rdx|mov +eax),0x4\b", r"\1,0x5",
+     "k=9 n=133"),
+    # Of less than 32 columns, and behind the last 32 of more, 8 or 16 left out.
+    ("portable", "low_rank_inner", ANY, "low_rank_inner", r"and +eax,0x18", "and eax,0x10", "k=1 n=70"),
+    ("portable", "low_rank_inner", ANY, "low_rank_inner", r"and +r10d,0x1f", "and r10d,0xf", "k=1 n=70"),
+    # The layouts: a panel, a block or a slice with one row or entry less than it has room for, taken for a
+    # whole one; panels, columns and blocks counted in 16 or 8 bits.
+    ("portable", "pack_right", ANY, "pack_right", r"imul +rax,rdx", "imul eax,edx", "k=2 n=9"),
+    ("portable", "pack_combinations", ANY, "pack_combinations", r"cmp +r13,0x40", "cmp r13,0x3f",
+     "n=67 planes=2"),
+    ("portable", "pack_combinations", ANY, "pack_combinations", r"cmp +rax,rsi", "cmp ax,si",
+     "n=67 planes=2"),
+    ("portable", "pack_entries", ANY, "pack_entries", r"cmp +r8,rsi", "cmp r8,0x20", "count=32"),
+    ("avx2", "pack", ANY, "pack", r"cmp +r15,0x10", "cmp r15,0xf", "m=35 n=5"),
+    ("avx2", "pack", ANY, "pack", r"cmp +r14,QWORD", "cmp r14w,WORD", "m=35 n=5"),
+    ("avx2", "pack_panel", ANY, "pack_panel", r"add +r12,0xf+8", "add r12b,0xf8", "rows=3 n=5"),
+    ("avx512", "pack", ANY, "pack", r"cmp +r15,0x40", "cmp r15,0x3f", "m=67 n=5"),
+    ("avx512", "pack", ANY, "pack", r"cmp +r14,QWORD", "cmp r14w,WORD", "m=67 n=5"),
+    ("avx512", "pack_panel", ANY, "pack_panel", r"add +r12,0xf+8", "add r12b,0xf8", "rows=3 n=9"),
+    ("avx512", "pack_right", ANY, "pack_right", r"cmp +rsi,0x80", "cmp rsi,0x7f", "k=9 n=133"),
+    ("avx512", "pack_right", ANY, "pack_right", r"cmp +rax,rdx", "cmp ax,dx", "k=9 n=133"),
+    ("avx512", "pack_slice", ANY, "pack_slice", r"cmp +rcx,rsi", "cmp rcx,0x40", "count=33"),
     # Whether all 64 bytes of a register are kept is not asked.
     ("avx512", "sample", "n=69", "sample", r"cmovb +r11,r8", "nop", "n=21"),
     ("avx512", "expand", "blocks=37", "expand", r"cmovb +\w+,r10", "nop", "blocks=3"),

@@ -163,10 +163,28 @@ class RegionMachine(Machine):
     def watch_elements(self, pointer, condition, tells=None):
         """From now on `seen` is whether a condition held of an element of an array that was read; all of
         them must be read. `tells`: whether a number as wide in a register says so."""
-        self.watched, self.watch = self.regions[t.ident(pointer)], condition
-        self.tells = tells or condition
+        self.watched, self.watch = self.regions[t.ident(pointer)], self.of_each(condition)
+        self.tells = self.of_each(tells) if tells else self.watch
         self.is_0_unseen = tells is not None and self.run.holds(z3.Not(condition(
             z3.BitVecVal(0, 8 * self.watched.size))))
+
+    def of_each(self, condition):
+        """The same condition; of a number that is one of two, that it holds of one of them, where that is
+        proved to be the same whichever two these are: of the greater that it is above something."""
+        known, others = {}, {}
+
+        def holds(v):
+            if t.kind(v) != z3.Z3_OP_ITE:
+                return condition(v)
+            pair, width = t.parts_of(v)[1:], t.width_of(v)
+            if width not in others:
+                others[width] = [self.unknown(name, width) for name in ("one", "other")]
+            any_two = z3.substitute(v, *zip(pair, others[width]))
+            if any_two.get_id() not in known:
+                known[any_two.get_id()] = any_two, self.run.holds(condition(any_two) == z3.Or(
+                    [condition(one) for one in others[width]]))
+            return z3.Or([holds(one) for one in pair]) if known[any_two.get_id()][1] else condition(v)
+        return holds
 
     def note(self, region, chunk, elements, guards, low, high):
         """What is seen in elements that are read."""
@@ -553,7 +571,7 @@ class RegionMachine(Machine):
                     not self.proved(self.sizes.value(v) == self.sizes.value(parts[-1]))):
                 break
             v = parts[-1]
-        return v
+        return v if t.is_int(v) or self.scouting else self.without_multiples(v)
 
     def blended(self, bit, new, kept):
         """An element whose lane is guarded, and 0 elsewhere, is what it was when it was read so."""

@@ -158,6 +158,7 @@ class Run:
         follows all its ways)."""
         executed = self.machine.executed
         image = self.machine.image
+        self.named, self.cells_named = {}, {}  # the elements of new arrays may have the names of those before
         self.equip(with_regions(image.machine)(image, self))
         self.machine.executed = executed
         self.named, self.cells_named = {}, {}  # what is declared from now on may have names of before

@@ -32,9 +32,7 @@ def is_due(sizes):
 ANY = "any size"
 # What is proved of any size of g++'s code alone: of other compilers' code it is proved at these sizes.
 LISTED = {
-    "below": {"avx2": ("n=5", "n=69")},
     "quantise": {"portable": ("n=2", "n=18"), "avx2": ("n=8", "n=11"), "avx512": ("n=3", "n=21")},
-    "low_rank_inner": {"portable": ("k=5 n=9", "k=1 n=70"), "avx512": ("k=9 n=133", "k=1 n=645")},
     "low_rank_outer": {"portable": ("m=5 k=3", "m=6 k=9", "m=3 k=0")},
 }
 

@@ -297,7 +297,7 @@ class Shape:
 
     def name_chains(self, state, sizes):
         """On a way out of the loop, what it carries is named as after the pass or before it."""
-        number = sizes.symbols[t.ident(self.passes)]
+        number, told = sizes.symbols[t.ident(self.passes)], self.told(state, sizes)
         for place, form in self.forms.items():
             if type(form) is Chain and form.byte == 0:
                 for passes in (number + 1, number):
@@ -306,10 +306,25 @@ class Shape:
                             form.of_byte(k).put(state, at, passes)
                         break
             if type(form) is Total and form.byte == 0:
-                for passes, more in ((t.add(self.passes, 1, 64), 1), (self.passes, 0)):
+                for passes, more in (*told, (t.add(self.passes, 1, 64), 1), (self.passes, 0)):
                     if form.is_after(state, place, passes, more):
                         form.put(state, place, passes, more)
                         break
+
+    def told(self, state, sizes):
+        """[(the number of passes with the last, 1)] on a way out, if its last branch says which sum of sizes
+        that is."""
+        condition = state.branches[-1][0] if state.branches else None
+        if z3.is_not(condition):
+            condition = condition.arg(0)
+        if condition is None or not z3.is_eq(condition) or not z3.is_bv(condition.arg(0)) or (
+                condition.arg(0).size() != 64):
+            return []
+        difference = t.sub(*(part.as_long() if t.is_number(part) else part
+                             for part in condition.children()), 64)
+        sign = t.signed(t.linear(difference, 64)[0].get(t.ident(self.passes), (None, 0))[1], 64)
+        rest = t.add(self.passes, t.scale(difference, -sign, 64), 64)
+        return [(t.add(rest, 1, 64), 1)] if sign in (1, -1) and is_of_sizes(rest, sizes) else []
 
     def moving(self):
         """(term, first value, function(state) -> its value in the next pass) of the numbers that a pass

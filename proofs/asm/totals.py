@@ -138,6 +138,9 @@ class Totals:
         # Whether loops stand in loops three deep: what changes in one is guessed once, and ways out of it
         # with different 64-bit sums stay apart.
         self.are_deep = False
+        # Whether it is asked of different sums of ways that meet if one path makes them the same, which takes
+        # long.
+        self.are_shared = False
         # What is_equal proved on any path, what is_number found, and whether it was asked.
         self.equal, self.zeros, self.asked = {}, {}, False
         # What is known of products: as stretches, and the ids of the integers on which they depend.
