@@ -8,18 +8,39 @@ import masks
 from mutants import Mutant, first_per
 from runs import ANY
 
-COMPILERS = "g++",  # whose code is proved
+COMPILERS = "g++", "clang++-19"  # whose code is proved
+# What of other compilers' code is not, (backend, kernel) or a row: floats converted from integers of another
+# width; a result in no normal form; gathers, which the model of the machine does not have; what was tried at
+# listed sizes alone.
+UNPROVED = {"clang++-19": {*((backend, kernel) for backend in masks.LANES
+                             for kernel in ("multiply_small_matrix", "small_matrix_doubles")),
+                           ("avx512", "absorb"), ("avx512", "shake128"),
+                           ("portable", "transform_secret", ANY)}}
 
 
-def rows():
+def rows(compiler="g++"):
     """(backend, kernel, sizes, function(image, run)) of those that are due, as runs.runs gives them: everyday
     the first of each kernel's."""
+    left_out = UNPROVED.get(compiler, set())
+    table = [row for row in all_rows() if not {row[:2], row[:3]} & left_out]
+    if "SLIP_FULL" in os.environ:
+        return table
+    first = {}
+    for row in table:
+        first.setdefault(row[:2], row)
+    return list(first.values())
+
+
+def all_rows():
     table = []
 
     def add(backend, kernel, sizes, function, *arguments):
         table.append((backend, kernel, sizes, lambda image, run: function(image, run, backend, *arguments)))
     for backend in masks.LANES:
         add(backend, "add_noise", ANY, masks.add_noise)
+        add(backend, "workspace_bytes", ANY, masks.workspace_bytes)
+        add(backend, "small_matrix_doubles", ANY, masks.small_matrix_doubles)
+    add("portable", "transform_secret", ANY, masks.every_secret)
     # A second group of lanes, in part.
     for backend, lanes in masks.LANES.items():
         add(backend, "transform_secret", f"d={lanes + 1}", masks.transform_secret, lanes + 1)
@@ -35,12 +56,7 @@ def rows():
         for kernel in ("absorb", "permute", "squeeze"):
             add(backend, kernel, ANY, getattr(keccak, kernel))
         add(backend, "shake128", ANY, keccak.of_each)
-    if "SLIP_FULL" in os.environ:
-        return table
-    first = {}
-    for row in table:
-        first.setdefault(row[:2], row)
-    return list(first.values())
+    return table
 
 
 # (backend, kernel, sizes, function that is changed, its instruction, what it becomes). Noise: a comparison
@@ -61,14 +77,17 @@ MUTANTS = [
     ("avx2", "add_noise", ANY, NOISE, r"vpsubusb", "vpsubb"),
     ("avx512", "add_noise", ANY, NOISE, r"vpcmpltub", "vpcmpleub"),
     ("avx512", "add_noise", ANY, NOISE, r"(vpsrlw .*,)0x2", r"\g<1>0x1"),
-    ("portable", "transform_secret", "d=3", SECRET, r"subpd", "addpd"),
-    ("portable", "transform_secret", "d=3", SECRET, r"mulsd", "addsd"),
+    ("portable", "transform_secret", ANY, SECRET, r"subpd", "addpd"),
+    ("portable", "transform_secret", ANY, SECRET, r"mulsd", "addsd"),
     ("avx2", "transform_secret", "d=5", SECRET, r"vfmadd132pd", "vfmadd213pd"),
     ("avx2", "transform_secret", "d=5", SECRET, r"vfnmadd231pd", "vfmadd231pd"),
     ("avx512", "transform_secret", "d=9", SECRET, r"vfnmadd132pd (zmm\d+),(zmm\d+),(\S+)",
      r"vmulpd \1,\1,\3; vsubpd \1,\2,\1"),
     ("avx512", "transform_secret", "d=9", SECRET, r"vbroadcastsd (zmm\d+),QWORD PTR \[(\w+)\]",
      r"vbroadcastsd \1,QWORD PTR [\2+0x8]"),
+    ("avx2", "workspace_bytes", ANY, "Places", r"lea +rax,\[rax\+rsi\*1.*", "sub rax,rsi"),
+    ("avx2", "workspace_bytes", ANY, "Places", r"imul +rsi,rsi,0x18400", "imul rsi,rsi"),
+    ("portable", "small_matrix_doubles", ANY, "small_matrix_doubles", r"add +rdi,0x1\b", "add rdi,0x0"),
     ("portable", "transform_small_matrix", "rows=3 d=1", MATRIX, r"addpd", "subpd"),
     ("portable", "transform_small_matrix", "rows=3 d=1", MATRIX, r"mulsd", "addsd"),
     ("avx2", "transform_small_matrix", "rows=5 d=1", MATRIX, r"vfnmadd132pd", "vfmadd132pd"),
@@ -107,6 +126,7 @@ SIZE_MUTANTS = [
     ("avx2", "add_noise", ANY, NOISE, r"shr +rdx,1\b", "shr edx,1", "n=37"),
     ("avx512", "add_noise", ANY, NOISE, r"cmp +rbx,rax", "cmp ebx,eax", "n=69"),
     ("avx512", "add_noise", ANY, NOISE, r"shr +rdx,1\b", "shr edx,1", "n=69"),
+    ("avx2", "small_matrix_doubles", ANY, "small_matrix_doubles", r"shr +rdi,0x2\b", "shr di,0x2", "rows=5"),
     ("portable", "decode", ANY, DECODE, r"(and +\w+,0xf+)e\b", r"\g<1>c", "count=3"),
     ("portable", "decode", ANY, DECODE, r"shr +rcx,1", "shr ecx,1", "count=3"),
     ("avx2", "decode", ANY, DECODE, r"(and +\w+,0xf+)c\b", r"\g<1>8", "count=5"),
@@ -122,8 +142,28 @@ for backend, counter in (("portable", "ebp"), ("avx2", "r15d"), ("avx512", "r15d
         (backend, "shake128", ANY, SHAKE, r"add +rbx,0xa8", "add rbx,0xa0", "permutations=1")]
 
 
-def mutants():
+# The same of the code that clang makes.
+MUTANTS_OF_CLANG = [
+    ("portable", "decode", ANY, DECODE, "subpd", "addpd"),
+    ("avx2", "decode", ANY, DECODE, "vaddpd", "vsubpd"),
+    ("avx512", "decode", ANY, DECODE, "vmulpd", "vaddpd"),
+    ("avx512", "decode", ANY, DECODE, r"(vsubpd +zmm\d+)\{k1\}", r"\1"),
+    ("portable", "permute", ANY, KECCAK, r"(psrlq .*,)0x13\b", r"\g<1>0x12"),
+    ("avx2", "permute", ANY, KECCAK, r"vpandn", "vpand"),
+    ("avx512", "permute", ANY, KECCAK, r"(vprolq .*,)0x2d\b", r"\g<1>0x2c"),
+    ("portable", "add_noise", ANY, NOISE, "psubb", "paddb"),
+    ("avx2", "add_noise", ANY, NOISE, "vpsubb", "vpaddb"),
+    ("avx512", "add_noise", ANY, NOISE, "vpsubb", "vpaddb"),
+    ("avx2", "transform_small_matrix", "rows=5 d=1", MATRIX, "vsubpd", "vaddpd"),
+]
+SIZE_MUTANTS_OF_CLANG = [(backend, "shake128", ANY, SHAKE, r"add +(r\w+),0xa8", r"add \1,0xa0",
+                          "permutations=1") for backend in ("portable", "avx2")]
+
+
+def mutants(compiler="g++"):
     """With SLIP_FULL all; everyday one of each kernel."""
-    larger = SIZE_MUTANTS if "SLIP_FULL" in os.environ else []
+    plain, larger = (MUTANTS, SIZE_MUTANTS) if compiler == "g++" else (
+        MUTANTS_OF_CLANG, SIZE_MUTANTS_OF_CLANG)
+    larger = larger if "SLIP_FULL" in os.environ else []
     return first_per(lambda mutant: mutant.kernel, [
-        Mutant(*row[:6], f"with '{row[4]}' changed", *row[6:]) for row in MUTANTS + larger])
+        Mutant(*row[:6], f"with '{row[4]}' changed", *row[6:]) for row in plain + larger])

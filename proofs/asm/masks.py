@@ -6,7 +6,7 @@ import floats
 import ring
 import terms as t
 from grids import Grid, Part
-from machine import Refused
+from machine import Refused, same
 from run import WORK
 from sizes import divided
 from spec import PRIMES, below, modulus, remainder
@@ -121,6 +121,41 @@ def workspace(run, backend, elements, blocks):
     return at
 
 
+EXTENT = 1 << 32  # of rows
+MOST_ELEMENTS, MOST_BLOCKS = 16, 4
+
+
+def workspace_bytes(image, run, backend):
+    """Monotone in both of its arguments: a sum of multiples of them, which does not wrap."""
+    machine, explorer = run.of_any_size()
+    elements, blocks = (machine.sizes.symbol(name, 0, most) for name, most in (
+        ("elements", MOST_ELEMENTS), ("blocks", MOST_BLOCKS)))
+
+    def conclude():
+        atoms, constant = t.linear(machine.returned(), 64)
+        factors = [t.signed(factor, 64) for _, factor in atoms.values()]
+        if atoms.keys() - {t.ident(elements), t.ident(blocks)} or any(
+                not 0 <= number < 1 << 32 for number in (constant, *factors)):
+            raise Refused("not a sum of multiples of the sizes")
+        run.outputs += 1
+    explorer.call(f"{SPACE}Places<{SPACE}{backend}::Lanes>::bytes", [elements, blocks], conclude)
+
+
+def small_matrix_doubles(image, run, backend):
+    """Whole groups of lanes, of any number of rows, and every number of elements."""
+    lanes = LANES[backend]
+    for elements in range(MOST_ELEMENTS + 1):
+        machine, explorer = run.of_any_size()
+        rows = machine.sizes.symbol("rows", 0, EXTENT)
+        groups = machine.sizes.named_quotient(t.add(rows, lanes - 1, 64), lanes.bit_length() - 1, "groups")
+
+        def conclude(machine=machine, groups=groups, elements=elements):
+            run.outputs += 1
+            if not same(machine.returned(), t.scale(groups, lanes * 2 * POINTS * elements, 64)):
+                raise Refused("another number of doubles")
+        explorer.call(symbol(backend, "small_matrix_doubles"), [rows, elements], conclude)
+
+
 def small_elements(run, count):
     """(address, their coefficients) of ring elements of small integers."""
     at, numbers = run.array("small", count * DEGREE, 8)
@@ -134,6 +169,12 @@ def small_values(transform, element):
         return ring.MULTIPLY(integer, bits(1 / POINTS))
     return transform.values([ring.Complex(scaled(element[j]), scaled(element[j + POINTS]))
                              for j in range(POINTS)])
+
+
+def every_secret(image, run, backend):
+    """transform_secret of every number of elements that is admitted."""
+    for elements in [run.fixed["d"]] if "d" in run.fixed else range(MOST_ELEMENTS + 1):
+        transform_secret(image, run, backend, elements)
 
 
 def transform_secret(image, run, backend, elements):
