@@ -24,11 +24,11 @@ def product(m, a, b, width, signed):
 
 def in_parts(function):
     """A function of bits, written in parts of the machine's logic_width, or of what consists of parts in
-    words."""
+    `apart` bits."""
     def run(m, a, b, width):
         size = min(width, m.logic_width or width)
-        if m.words_apart and any(not t.is_int(v) and t.kind(v) == z3.Z3_OP_CONCAT for v in (a, b)):
-            size = min(size, 16)
+        if m.apart and any(not t.is_int(v) and t.kind(v) == z3.Z3_OP_CONCAT for v in (a, b)):
+            size = min(size, m.apart)
         parts = [(function(t.extract(a, low, size), t.extract(b, low, size), size), size)
                  for low in reversed(range(0, width, size))]
         return t.concat(parts)

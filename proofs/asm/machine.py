@@ -48,7 +48,7 @@ class Machine:
         self.executed = {}    # address -> times
         self.decide = None    # function(condition) -> bool, for runs that fork
         self.logic_width = 0  # bits at a time in which vectors' AND, OR, XOR are written; 0: a lane
-        self.words_apart = False  # whether they are written in words where operands are of several parts
+        self.apart = 0        # bits at a time in which they are written where operands are of several parts
         self.modulo_2 = False  # whether they are written as polynomials modulo 2
         self.multiply = None  # function(machine, a, b, width, signed) -> 128-bit product
         self.add_products = None  # what adds the products of a lane's bytes or words: run.py

@@ -11,7 +11,7 @@ import ring
 import terms as t
 from masks import (DEGREE, LANES, LOW_BITS, POINTS, bits, doubles, nearest, place_in_matrix, symbol,
                    transform_of, workspace)
-from spec import PRIMES, remainder
+from spec import PRIMES, modulus, remainder
 
 THREE_TO_51 = bits(3 << 51)
 
@@ -112,3 +112,122 @@ def multiply_matrix(image, run, backend, elements, m, planes):
                 for p in range(2 * q, min(2 * q + 2, planes)):
                     at = row * DEGREE + i
                     residues.expect(out_at + p * m + at, x, p, f"residue {at} of plane {p}")
+
+
+# --- stored rows ----------------------------------------------------------------------------------
+
+RESIDUES, CENTRED, ROUNDED = range(3)  # Coding
+TWO_TO_52, TWO_TO_43 = 1 << 52, 1 << 43
+ROUNDED_PAIR = 11  # bytes
+
+
+def stored_integers(coding, planes, stored):
+    """The integers of an element as it is stored, its coefficients in order: of each its bytes, or what of a
+    byte it has, (value, width), the highest first."""
+    if coding != ROUNDED:
+        return [[(v, 8) for v in reversed(stored[k:k + planes])] for k in range(0, DEGREE * planes, planes)]
+    pairs = [stored[k:k + ROUNDED_PAIR] for k in range(0, POINTS * ROUNDED_PAIR, ROUNDED_PAIR)]
+    return [[(t.extract(pair[5], 0, 4), 4), *((v, 8) for v in pair[4::-1])] for pair in pairs] + [
+        [*((v, 8) for v in pair[:5:-1]), (t.extract(pair[5], 4, 4), 4)] for pair in pairs]
+
+
+def parts_of(coding, stored):
+    """What is transformed of an integer: the halves, or the one number. Its bits below those of 2^52 are a
+    float that is 2^52 more."""
+    def number(own, offset=TWO_TO_52):
+        width = sum(size for _, size in own)
+        return ring.SUBTRACT(t.concat([(bits(TWO_TO_52) >> width, 64 - width), *own]), bits(offset))
+    if coding == RESIDUES:
+        return [number(stored[-3:]), number(stored[:-3])]
+    if coding == ROUNDED:
+        return [number(stored, TWO_TO_52 + TWO_TO_43)]
+    x, whole = number(stored), modulus(5)
+    return [ring.SUBTRACT(x, t.choose(floats.is_less(bits((whole - 1) // 2), x), bits(whole), 0, 64))]
+
+
+def row_bytes(coding, planes):
+    """Of an element."""
+    return POINTS * ROUNDED_PAIR if coding == ROUNDED else DEGREE * planes
+
+
+class Products:
+    """A pass over rows: what it reads, as contracts.hpp's Pass, and what it must leave."""
+
+    def __init__(self, run, backend, coding, shape):
+        """shape: rows, planes, elements, blocks; factors of the planes; the first row's place, places."""
+        self.run, self.backend, self.coding = run, backend, coding
+        self.count, self.planes, self.elements, self.blocks, self.factors, self.first, self.total = shape
+        self.roots_at, self.transform = transform_of(run, backend)
+        size = row_bytes(coding, self.planes)
+        self.rows_at, stored = run.array("row", self.count * self.elements * size, 8)
+        self.stored = [[stored[(row * self.elements + l) * size:][:size] for l in range(self.elements)]
+                       for row in range(self.count)]
+        self.secrets = [doubles(run, f"secret_{b}", 2 * POINTS * self.elements) for b in range(self.blocks)]
+        self.columns = [[run.room(self.planes * self.total, 1) for _ in range(DEGREE)]
+                        for _ in range(self.blocks)]
+
+    def words(self, values, size=8):
+        where = self.run.place(size * len(values), 8)
+        self.place(where, values, size)
+        return where
+
+    def place(self, where, values, size=8):
+        for k, v in enumerate(values):
+            self.run.machine.memory.update(enumerate(t.to_cells(v, 8 * size), where + size * k))
+
+    def call(self):
+        at = self.run.place(136, 8)
+        self.place(at, [self.rows_at, self.count, self.planes, self.elements])
+        self.place(at + 32, [self.coding], 4)
+        self.place(at + 36, self.factors, 1)
+        self.place(at + 48, [self.first, self.total, self.blocks])
+        self.place(at + 72, [where for where, _ in self.secrets])
+        self.place(at + 104, [self.words(columns) for columns in self.columns])
+        workspace_at = workspace(self.run, self.backend, self.elements, self.blocks)
+        self.run.machine.apart = 4  # rounded integers begin and end in the middle of a byte
+        self.run.machine.call(symbol(self.backend, "multiply_pass"), [self.roots_at, at, workspace_at])
+
+    def values_of(self, stored):
+        """[the values of each part] of an element as it is stored."""
+        numbers = [parts_of(self.coding, v) for v in stored_integers(self.coding, self.planes, stored)]
+        return [self.transform.values([ring.Complex(numbers[j][part], numbers[j + POINTS][part])
+                                       for j in range(POINTS)]) for part in range(len(numbers[0]))]
+
+    def point(self, row, secret):
+        """The sum over the elements of a row's value times a secret's: each of the four products is summed on
+        its own."""
+        plus = self.transform.arithmetic.plus
+        sums = [0] * 4
+        for a, b in zip(row, secret):
+            sums = [plus(total, x, y) for total, x, y in zip(
+                sums, (a.re, a.im, a.re, a.im), (b.re, b.im, b.im, b.re))]
+        return ring.Complex(ring.SUBTRACT(sums[0], sums[1]), ring.ADD(sums[2], sums[3]))
+
+    def expect(self):
+        residues = Residues(self.run, self.backend)
+        for row, stored in enumerate(self.stored):
+            values = [self.values_of(element) for element in stored]
+            for b, (_, secret) in enumerate(self.secrets):
+                numbers = [[ring.Complex(*secret[2 * (k * self.elements + l):][:2])
+                            for l in range(self.elements)] for k in range(POINTS)]
+                products = [self.transform.coefficients([
+                    self.point([element[part][k] for element in values], numbers[k])
+                    for k in range(POINTS)]) for part in range(len(values[0]))]
+                self.expect_row(residues, row, self.columns[b], products)
+
+    def expect_row(self, residues, row, columns, products):
+        for i, column in enumerate(columns):
+            halves = [product[i % POINTS][i // POINTS] for product in products]
+            for q, pair in enumerate(PAIRS[:(self.planes + 1) // 2]):
+                x = reduced(self.transform.arithmetic, pair, *halves)
+                for p in range(2 * q, min(2 * q + 2, self.planes)):
+                    residues.expect(column + p * self.total + self.first + row, x, p,
+                                    f"coefficient {i} of row {row} in plane {p}", self.factors[p])
+
+
+def multiply(image, run, backend, coding, *shape):
+    """MASK-7: every operation of multiply, of any roots, any rows and any secrets, and the residues of what
+    they give."""
+    products = Products(run, backend, coding, shape)
+    products.call()
+    products.expect()

@@ -9,13 +9,18 @@ from mutants import Mutant, first_per
 from runs import ANY
 
 COMPILERS = "g++", "clang++-19"  # whose code is proved
-# What of other compilers' code is not, (backend, kernel) or a row: floats converted from integers of another
-# width; a result in no normal form; gathers, which the model of the machine does not have; what was tried at
-# listed sizes alone.
+# What of other compilers' code is not, (backend, kernel) or a row: of the portable `multiply_small_matrix`
+# floats converted from integers of another width, of the others' the reason was not found; a result in no
+# normal form; gathers, which the model of the machine does not have; `multiply`, which was not tried; what
+# was tried at listed sizes alone.
 UNPROVED = {"clang++-19": {*((backend, kernel) for backend in masks.LANES
-                             for kernel in ("multiply_small_matrix", "small_matrix_doubles")),
+                             for kernel in ("multiply", "multiply_small_matrix", "small_matrix_doubles")),
                            ("avx512", "absorb"), ("avx512", "shake128"),
                            ("portable", "transform_secret", ANY)}}
+
+
+CODINGS = [("rounded", mask_products.ROUNDED, 6)]  # and planes
+FACTORS = [17, 240, 99, 3, 180, 7]  # of the planes
 
 
 def rows(compiler="g++"):
@@ -52,6 +57,11 @@ def all_rows():
         for elements, m, planes in ((1, masks.DEGREE + 5, 6), (3, lanes * masks.DEGREE + 5, 5)):
             add(backend, "multiply_small_matrix", f"d={elements} m={m} planes={planes}",
                 mask_products.multiply_matrix, elements, m, planes)
+    # One stored row of one element.
+    for backend in masks.LANES:
+        for name, coding, planes in CODINGS:
+            add(backend, "multiply", f"{name} rows=1", mask_products.multiply, coding, 1, planes, 1, 1,
+                FACTORS[:planes], 1, 3)
     for backend in masks.LANES:
         for kernel in ("absorb", "permute", "squeeze"):
             add(backend, kernel, ANY, getattr(keccak, kernel))
@@ -62,7 +72,8 @@ def all_rows():
 # (backend, kernel, sizes, function that is changed, its instruction, what it becomes). Noise: a comparison
 # lost or with equals, another bit, a sign. Floats: a root of another node, a sign, a product that is not
 # fused, another order of operands, a comparison the other way round; a whole register for a part. SHAKE-128:
-# a rotation, a complement, the padding of the last input. Products: a sign, a lane, the reduction.
+# a rotation, a complement, the padding of the last input. Products: a sign, a lane, the reduction; of stored
+# rows bytes that overlap where they are put together, a minimum, a sum.
 NOISE = "add_noise_to_column"
 SECRET = "transform_secret_elements"
 MATRIX = "transform_small_rows"
@@ -70,6 +81,7 @@ DECODE = "decode_all"
 SHAKE = "shake128_of_each"
 ABSORB, KECCAK, SQUEEZE = "absorb", "Keccak", "squeeze"
 PRODUCT = "multiply_small_rows"
+TILE, COLUMNS = "multiply_tile", "write_columns"
 MUTANTS = [
     ("portable", "add_noise", ANY, NOISE, r"psubusb", "psubb"),
     ("portable", "add_noise", ANY, NOISE, r"(psrlw .*,)0x2", r"\g<1>0x1"),
@@ -116,6 +128,12 @@ MUTANTS = [
     ("avx2", "multiply_small_matrix", "d=1 m=261 planes=6", "reduce_product", r"vfnmadd", "vfmadd"),
     ("avx512", "multiply_small_matrix", "d=1 m=261 planes=6", PRODUCT, r"vfnmadd231pd", "vfmadd231pd"),
     ("avx512", "multiply_small_matrix", "d=1 m=261 planes=6", PRODUCT, r"sar( +\w+,)0x18", r"shr\g<1>0x18"),
+    ("portable", "multiply", "rounded rows=1", TILE, r"(shl +r\w+,)0x20", r"\g<1>0x1c"),
+    ("portable", "multiply", "rounded rows=1", COLUMNS, r"psubusw", "psubw"),
+    ("avx2", "multiply", "rounded rows=1", COLUMNS, r"vpminuw", "vpmaxuw"),
+    ("avx2", "multiply", "rounded rows=1", "multiply_points", r"vsubpd", "vaddpd"),
+    ("avx512", "multiply", "rounded rows=1", COLUMNS, r"vpminuw", "vpmaxuw"),
+    ("avx512", "multiply", "rounded rows=1", "multiply_points", r"vsubpd", "vaddpd"),
 ]
 # The same; and the last sizes must accept it, for they do not come to what is changed: counts in 32 bits,
 # whole registers taken twice, an input of one byte as of none, where the bytes of the second permutation go.

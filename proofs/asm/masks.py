@@ -115,7 +115,7 @@ def workspace(run, backend, elements, blocks):
     """Room of which anything may be the content, as large as the backend says."""
     run.machine.call(f"{SPACE}Places<{SPACE}{backend}::Lanes>::bytes", [elements, blocks])
     size = run.machine.returned()
-    run.machine.junk, run.machine.words_apart = set(), True
+    run.machine.junk, run.machine.apart = set(), 16
     at = run.room(size, 64)
     run.machine.memory |= enumerate(run.machine.unknown_cells(size), at)
     return at
