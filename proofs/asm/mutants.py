@@ -117,8 +117,10 @@ MUTANTS = [
      r"\g<0>; mov WORD PTR [rsp+0x80],bx"),
     ("avx512", "pack_pass", ANY, "pack_pass", r"lea +r8,\[r14\+rbx\*1\]", "mov r8,r14"),
     ("avx512", "pack_left", ANY, "pack_left", r"add +r15,0x200", "add r15,0x100"),
-    ("portable", "low_rank_outer", ANY, "low_rank_outer", r"(shl .*,)0x10", r"\g<1>0x14"),
-    ("portable", "low_rank_outer", ANY, "low_rank_outer", r"psllq( +xmm0,)0x20", r"psllq\g<1>0x1f"),
+    ("portable", "combine_rows<4>", ANY, "combine_rows<4ul>", r"(shl +rcx,)0x10", r"\g<1>0x14"),
+    ("portable", "combine_rows<1>", ANY, "combine_rows<1ul>", r"psllq( +xmm0,)0x20", r"psllq\g<1>0x1f"),
+    # The next rows' exponents for those of the last ones.
+    ("portable", "low_rank_outer", ANY, "low_rank_outer", r"add +rbx,0x1\b", "add rbx,0x2"),
 ]
 # The same; and the last sizes must accept it, for they do not come to what is changed: a second block
 # of columns of W, a size that is not the proof's one.
@@ -232,9 +234,14 @@ SIZE_MUTANTS = [
     ("portable", "low_rank_inner", ANY, "low_rank_inner", r"test +cl,0x7\b", "test cl,0x3", "k=1 n=70"),
     ("avx2", "low_rank_inner", ANY, "low_rank_inner", r"cmp +rsi,0xff\b", "cmp rsi,0xfe", "k=2 n=280"),
     ("avx2", "low_rank_inner", ANY, "low_rank_inner", r"and +r13d,0x7\b", "and r13d,0x3", "k=5 n=9"),
-    # 3 rows taken for 4, 7 columns for 8.
+    # Columns counted in 8 bits; 7 of them taken for 8, a rest of 4 left out; 3 rows taken for 4, the place of
+    # the exponents cut to 32 bits.
+    ("portable", "combine_rows<4>", ANY, "combine_rows<4ul>", r"cmp +r11,rax", "cmp r11b,al", "k=3"),
+    ("portable", "combine_rows<4>", ANY, "combine_rows<4ul>", r"test +r11,r11", "test r11b,r11b", "k=3"),
+    ("portable", "combine_rows<1>", ANY, "combine_rows<1ul>", r"cmp +rax,0x6\b", "cmp rax,0x5", "k=9"),
+    ("portable", "combine_rows<1>", ANY, "combine_rows<1ul>", r"test +dl,0x7\b", "test dl,0x3", "k=9"),
     ("portable", "low_rank_outer", ANY, "low_rank_outer", r"cmp +rsi,0x3\b", "cmp rsi,0x2", "m=6 k=9"),
-    ("portable", "low_rank_outer", ANY, "low_rank_outer", r"cmp +r12,0x6\b", "cmp r12,0x5", "m=6 k=9"),
+    ("portable", "low_rank_outer", ANY, "low_rank_outer", r"imul +r10,rsi", "imul r10d,esi", "m=6 k=9"),
     # The same of layouts; also wrong from 2^16 on.
     ("portable", "packed_bytes", ANY, "packed_bytes", r"imul +rax,rsi", "imul eax,esi", "m=3 n=5"),
     ("portable", "packed_bytes", ANY, "packed_bytes", r"mov +rax,rdi", "movzx eax,di", "m=3 n=5"),
@@ -429,6 +436,14 @@ SIZE_MUTANTS_OF_CLANG = [
     # Of less than 32 columns, and behind the last 32 of more, 8 or 16 left out.
     ("portable", "low_rank_inner", ANY, "low_rank_inner", r"and +eax,0x18", "and eax,0x10", "k=1 n=70"),
     ("portable", "low_rank_inner", ANY, "low_rank_inner", r"and +r10d,0x1f", "and r10d,0xf", "k=1 n=70"),
+    # Columns counted in 8 bits; 3 of them taken for 4, a last one left out; 3 rows taken for 4, rows counted
+    # in 16 bits.
+    ("portable", "combine_rows<4>", ANY, "combine_rows<4ul>", r"cmp +rdx,r13", "cmp dl,r13b", "k=3"),
+    ("portable", "combine_rows<4>", ANY, "combine_rows<4ul>", r"test +rdx,rdx", "test dl,dl", "k=3"),
+    ("portable", "combine_rows<1>", ANY, "combine_rows<1ul>", r"cmp +rdx,0x4\b", "cmp rdx,0x3", "k=9"),
+    ("portable", "combine_rows<1>", ANY, "combine_rows<1ul>", r"and +eax,0x3\b", "and eax,0x2", "k=8"),
+    ("portable", "low_rank_outer", ANY, "low_rank_outer", r"cmp +rsi,0x4\b", "cmp rsi,0x3", "m=6 k=9"),
+    ("portable", "low_rank_outer", ANY, "low_rank_outer", r"cmp +r14,r15", "cmp r14w,r15w", "m=6 k=9"),
     # The layouts: a panel, a block or a slice with one row or entry less than it has room for, taken for a
     # whole one; panels, columns and blocks counted in 16 or 8 bits.
     ("portable", "pack_right", ANY, "pack_right", r"imul +rax,rdx", "imul eax,edx", "k=2 n=9"),

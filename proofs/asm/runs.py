@@ -14,6 +14,7 @@ import left_layouts
 import linear
 import outer_products
 import panels
+import portable_outer
 import portable_products
 import products
 import residues
@@ -33,7 +34,6 @@ ANY = "any size"
 # What is proved of any size of g++'s code alone: of other compilers' code it is proved at these sizes.
 LISTED = {
     "quantise": {"portable": ("n=2", "n=18"), "avx2": ("n=8", "n=11"), "avx512": ("n=3", "n=21")},
-    "low_rank_outer": {"portable": ("m=5 k=3", "m=6 k=9", "m=3 k=0")},
 }
 
 
@@ -143,7 +143,7 @@ def add_factors(add):
     add("avx512", "low_rank_inner", ANY, factors.inner_of_slices)
     add("avx512", "pack_slice", ANY, factors.slice_of_right)
     add("avx512", "pack_right", ANY, factors.right_of_slices)
-    add("portable", "low_rank_outer", ANY, linear.outer_of_rows)
+    portable_outer.add_rows(add)
     add("portable", "least_exponent", ANY, exponents.exponents)
     add("portable", "shift_row", ANY, exponents.rows)
     add("portable", "pack_left", ANY, exponents.pack)

@@ -22,6 +22,11 @@ def flags_of_layouts():
     return [flag for flags in found for flag in flags.split()]
 
 
+def flags_of_callers():
+    """The same of those and of outer products."""
+    return re.search(r"set[(]of_callers (.*)[)]", (ROOT / "CMakeLists.txt").read_text())[1].split()
+
+
 def compile_leaves(build, compiler, folder):
     """Objects of the portable and the neon leaves, but for names.UNPROVED; `compiler` takes the place of the
     compiler in the commands of a build folder, which is for another processor."""
@@ -36,6 +41,7 @@ def compile_leaves(build, compiler, folder):
         if backend in ("portable", "neon") and source.stem != "backend" and not is_unproved(f"{name}.o"):
             objects.append(folder / f"{name}.o")
             own = [compiler, *words[1:], *(flags() if backend == "neon" else []),
+                   *(flags_of_callers() if source.stem.endswith(("_pack", "_outer")) else []),
                    *(flags_of_layouts() if source.stem.endswith("_pack") else [])]
             own[own.index("-o") + 1], own[own.index("-c") + 1] = objects[-1], source
             subprocess.run(own, cwd=command["directory"], check=True)

@@ -7,6 +7,7 @@ import layouts
 import linear
 import neon_products
 import panels
+import portable_outer
 import portable_products
 import residues
 from mutants import Mutant, first_per
@@ -30,7 +31,7 @@ def rows():
     add("portable", "pack", ANY, layouts.pack)
     add("portable", "pack_right", ANY, layouts.pack_right)
     add("portable", "low_rank_inner", ANY, linear.inner_of_rows)
-    add("portable", "low_rank_outer", ANY, linear.outer_of_rows)
+    portable_outer.add_rows(add)
     add("portable", "least_exponent", ANY, exponents.exponents)
     add("portable", "shift_row", ANY, exponents.rows)
     add("portable", "pack_left", ANY, exponents.pack)
@@ -58,6 +59,7 @@ MASK, UNMASK, BELOW, COMBINATIONS, RIGHT, LEFT, PACK_RIGHT, INNER, OUTER, DEQUAN
     ("portable", kernel, ANY, kernel) for kernel in (
         "mask", "unmask", "below", "combinations_bytes", "right_bytes", "left_bytes", "pack_right",
         "low_rank_inner", "low_rank_outer", "dequantise", "quantise"))
+ROWS_4, ROWS_1 = (("portable", f"combine_rows<{rows}>", ANY, f"combine_rows<{rows}ul>") for rows in (4, 1))
 EXPONENT, SHIFT, PACK_LEFT = (("portable", kernel, ANY, kernel) for kernel in (
     "least_exponent", "shift_row", "pack_left"))
 SAMPLE = "portable", "sample", "n=4", "sample"
@@ -99,7 +101,7 @@ SIZES = [
     (INNER, r"cmp\s+x11, #0x1f", "cmp x11, #0x1e", "k=1 n=70"),
     (INNER, r"tst\s+x4, #0x7", "tst x4, #0x3", "k=1 n=70"),
     (OUTER, r"cmp\s+x1, #0x3\b", "cmp x1, #0x2", "m=6 k=9"),
-    (OUTER, r"lsr\s+x20, x30, #2", "and x20, x30, #0xffff; lsr x20, x20, #2", "m=6 k=9"),
+    (OUTER, r"mov\s+x20, x1", "and x20, x1, #0xffff", "m=6 k=9"),
     (DEQUANTISE, r"cmp\s+x4, x6", "cmp w4, w6", "m=21"),
     (DEQUANTISE, r"cmp\s+x4, #0x2\b", "cmp x4, #0x1", "m=21"),
     (QUANTISE, r"and\s+x6, x4, #0x7\b", "and x6, x4, #0x3", "n=4"),
@@ -151,6 +153,9 @@ SIZES += [
     (GEMM, r"mul\s+x20, x20, x4", r"\g<0>; and x20, x20, #0xffff", "m=5 n=6 b=2 planes=3"),
     (GEMM_PLANE, r"cmp\s+x20, #0x3\b", "cmp x20, #0x2", "m=3 n=5 b=2 plane=5"),
     (GEMM_PLANE, r"mov\s+x20, x4", "and x20, x4, #0xffff", "m=3 n=5 b=2 plane=5")]
+SIZES += [(rows, *change) for rows in (ROWS_4, ROWS_1) for change in (
+    (r"cmp\s+x2, x6", "and x15, x6, #0xff; cmp x2, x15", "k=3"),
+    (r"cbz\s+x2, ([^\n]*)", r"tst x2, #0xff; b.eq \1", "k=3"))]
 SIZES += [(of_shape(function, *shape), *change)
           for shape in portable_products.SHAPES for function, changes in (
     ("add_products", ((r"cmp\s+(x\d+), #0xe\b", r"cmp \1, #0xd", "n=3"),
@@ -170,7 +175,9 @@ OTHERS = [
     (UNMASK, r"(lsr\s+w5, w5, )#23", r"\1#22", ""),
     (PRODUCTS, r"sdot(\s+v18)", r"udot\1", ""),
     (PRODUCTS, r"v0.4b\[3\]", "v0.4b[2]", ""),
-    (OUTER, r"lsl #16", "lsl #15", ""),
+    (ROWS_4, r"lsl #16", "lsl #15", ""),
+    (ROWS_1, r"lsl #16", "lsl #15", ""),
+    (OUTER, r"add\s+x21, x21, #0x1\b", "add x21, x21, #0x2", ""),
     (DEQUANTISE, r"fmul(\s+v0.2d, v0.2d, v5)", r"fadd\1", ""),
     (QUANTISE, r"b\.mi", "b.ls", ""),
     (QUANTISE, r"fdiv(\s+d7)", r"fmul\1", ""),
