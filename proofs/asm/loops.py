@@ -568,6 +568,8 @@ class Explorer:
         for name in sorted(place[1] for place in unknown if place[0] == "general"):
             yield lambda state, name=name: t.term(state.general[name], 64) != 0
             yield lambda state, name=name: negative(state.general[name])
+            yield lambda state, name=name: self.machine.tells(t.term(
+                t.extract(state.general[name], 0, 8 * size), 8 * size))
 
     # --- ways that meet --------------------------------------------------------------------------
 

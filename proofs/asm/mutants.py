@@ -392,6 +392,9 @@ SIZE_MUTANTS_OF_CLANG = [
     ("portable", "mask", ANY, "mask", r"cmp +r11,rdx", "cmp r11d,edx", "n=37 planes=1"),
     ("portable", "below", ANY, "below", r"cmp +rsi,rcx", "cmp esi,ecx", "n=21"),
     ("portable", "dequantise", ANY, "dequantise", r"test +dl,0x1", "test dl,0x3", "m=4"),
+    # The last magnitude for the greatest; 4 lanes for 8.
+    ("portable", "quantise", ANY, "quantise", r"cmovle +r8d,r10d", "mov r8d,r10d", "n=1"),
+    ("portable", "quantise", ANY, "quantise", r"and +r8d,0x7\b", "and r8d,0x3", "n=4"),
     ("portable", "add_products_4_1", ANY, "add_products_4_1", r"cmp +rcx,0x8\b", "cmp rcx,0x7",
      "n=3"),
     ("portable", "multiply_rows<2, 4>", ANY, "multiply_rows<2ul, 4ul>", r"add +r13,0x400\b", "add r13,0x402",

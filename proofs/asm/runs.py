@@ -33,7 +33,7 @@ def is_due(sizes):
 ANY = "any size"
 # What is proved of any size of g++'s code alone: of other compilers' code it is proved at these sizes.
 LISTED = {
-    "quantise": {"portable": ("n=2", "n=18"), "avx2": ("n=8", "n=11"), "avx512": ("n=3", "n=21")},
+    "quantise": {"avx2": ("n=8", "n=11"), "avx512": ("n=3", "n=21")},
 }
 
 

@@ -24,7 +24,9 @@ struct Scaling {
 /// Of n elements whose squares have the sum S > 0. Rounding adds at most sqrt(n) / 2 to the 2-norm,
 /// and half a unit is left for what binary64 rounds.
 [[gnu::always_inline]] inline Scaling scaling_of(double sum, std::size_t n, std::int32_t norm) {
-    const double target = norm - (__builtin_sqrt(static_cast<double>(n)) + 1) / 2;
+    // Signed numbers are converted by one instruction on every processor.
+    const auto count = static_cast<double>(static_cast<std::int64_t>(n));
+    const double target = norm - (__builtin_sqrt(count) + 1) / 2;
     const double length = __builtin_sqrt(sum);
     return {target / length, static_cast<float>(length / target)};
 }

@@ -23,6 +23,9 @@ std::int32_t largest_magnitude_bits(const float* x, std::size_t n) {
 /// S of ENC-1: the ordered sum of the squares, each of them exact in binary64.
 double sum_of_squares(const float* x, std::size_t n) {
     double lane[float_lanes] = {};
+#if defined(__clang__)  // as it is written, so that proofs/asm follows it
+#pragma clang loop unroll(disable) vectorize(disable)
+#endif
     for (std::size_t j = 0; j < n; ++j) {
         const double value = x[j];
         lane[j % float_lanes] += value * value;
