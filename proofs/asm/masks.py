@@ -156,12 +156,6 @@ def small_matrix_doubles(image, run, backend):
         explorer.call(symbol(backend, "small_matrix_doubles"), [rows, elements], conclude)
 
 
-def small_elements(run, count):
-    """(address, their coefficients) of ring elements of small integers."""
-    at, numbers = run.array("small", count * DEGREE, 8)
-    return at, [numbers[k * DEGREE:(k + 1) * DEGREE] for k in range(count)]
-
-
 def small_values(transform, element):
     """The values of an element over 128, whose coefficients are small integers."""
     def scaled(v):
@@ -171,27 +165,6 @@ def small_values(transform, element):
                              for j in range(POINTS)])
 
 
-def every_secret(image, run, backend):
-    """transform_secret of every number of elements that is admitted."""
-    for elements in [run.fixed["d"]] if "d" in run.fixed else range(MOST_ELEMENTS + 1):
-        transform_secret(image, run, backend, elements)
-
-
-def transform_secret(image, run, backend, elements):
-    """Every operation of transform_secret, of any roots."""
-    roots_at, transform = transform_of(run, backend)
-    small_at, small = small_elements(run, elements)
-    workspace_at = workspace(run, backend, elements, 1)
-    spectrum_at = run.room(2 * elements * POINTS * 8, 8)
-    run.machine.call(symbol(backend, "transform_secret_elements"),
-                     [roots_at, small_at, elements, workspace_at, spectrum_at])
-    for l, element in enumerate(small):
-        for k, value in enumerate(small_values(transform, element)):
-            at = spectrum_at + 16 * (k * elements + l)
-            for part, expected in enumerate(value):
-                run.expect_same(run.output(at + 8 * part, 64), expected, f"value {k} of element {l}")
-
-
 def nearest(x):
     """The nearest integer: 3 * 2^51 is added, and subtracted."""
     return ring.SUBTRACT(ring.ADD(x, bits(3 << 51)), bits(3 << 51))
@@ -199,41 +172,10 @@ def nearest(x):
 
 # --- a small matrix -------------------------------------------------------------------------------
 
-def matrix_doubles(run, backend, rows, elements):
-    """What small_matrix_doubles returns, proved: whole groups of lanes."""
-    run.machine.call(symbol(backend, "small_matrix_doubles"), [rows, elements])
-    lanes = LANES[backend]
-    count = -(-rows // lanes) * lanes * 2 * POINTS * elements
-    run.expect(run.machine.returned(), count, 64, "the number of doubles")
-    return count
-
-
 def place_in_matrix(lanes, elements, row, l, k):
     """Where the real part of value k of element l of a row stands, in doubles; the imaginary one `lanes`
     further."""
     return ((row // lanes * POINTS + k) * elements + l) * 2 * lanes + row % lanes
-
-
-def transform_matrix(image, run, backend, rows, elements):
-    """HIDE-4: every operation of transform_small_matrix, of any roots. In lanes behind the last row stand
-    the values of 0."""
-    lanes = LANES[backend]
-    count = matrix_doubles(run, backend, rows, elements)
-    roots_at, transform = transform_of(run, backend)
-    small_at, small = small_elements(run, rows * elements)
-    workspace_at = workspace(run, backend, elements, 1)
-    matrix_at = run.room(8 * count, 64)
-    run.machine.call(symbol(backend, "transform_small_rows"),
-                     [roots_at, small_at, rows, elements, workspace_at, matrix_at])
-    nothing = transform.values([ring.Complex(0, 0)] * POINTS)
-    for row in range(count // (2 * POINTS * elements)):
-        for l in range(elements):
-            values = small_values(transform, small[row * elements + l]) if row < rows else nothing
-            for k, value in enumerate(values):
-                at = matrix_at + 8 * place_in_matrix(lanes, elements, row, l, k)
-                for part, expected in enumerate(value):
-                    run.expect_same(run.output(at + 8 * lanes * part, 64), expected,
-                                    f"value {k} of element {l} of row {row}")
 
 
 def lemma_of_zero(zero=0):

@@ -528,7 +528,7 @@ class RegionMachine(Machine):
         super().place(types, arguments)
         for type_, v in zip([type_ for type_ in types for _ in abi.parts(type_)], arguments):
             region = None if t.is_int(v) else self.regions.get(t.ident(v))
-            if region and region.alignment not in (64, abi.alignment(type_)):
+            if region and region.alignment != 64 and abi.alignment(type_) not in (None, region.alignment):
                 raise Refused(f"{region.name} has not just the alignment that a {type_} promises")
 
     # --- lane masks ------------------------------------------------------------------------------

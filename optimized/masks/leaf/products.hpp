@@ -231,31 +231,49 @@ void multiply_pass(const Roots& roots, const Pass& pass, void* workspace) {
     }
 }
 
-/// Each lane has an element of its own. The inverse transform multiplies by `points`: the secret is
-/// divided by them here, which is exact.
+/// Each lane has an element of its own, `stride` bytes behind the one before; lanes from `count` on
+/// are zero. The inverse transform multiplies by `points`: these values are divided by them, which
+/// is exact.
+template <class L>
+[[gnu::always_inline]] inline void transform_small(const Roots& roots, const std::int8_t* small,
+                                                   std::size_t stride, std::size_t count,
+                                                   Complex<L>* x) {
+    const auto source = [&](std::size_t j) {
+        Complex<L> coefficient{};
+        for (std::size_t lane = 0; lane < count; ++lane) {
+            const std::int8_t* const element = small + lane * stride;
+            coefficient.re[lane] = element[j] * (1.0 / points);
+            coefficient.im[lane] = element[j + points] * (1.0 / points);
+        }
+        return coefficient;
+    };
+    forward<L>(roots, source, x);
+}
+
+/// 1 <= count <= width elements of a secret of `elements`. A function of its own, as are those
+/// below that say noinline: its machine code is proved by itself, and that of the loop over groups
+/// from what it does.
+template <class L>
+[[gnu::noinline]] void transform_secret_group(const Roots& roots, const std::int8_t* small,
+                                              std::size_t elements, std::size_t count,
+                                              Complex<L>* x, double* spectrum) {
+    transform_small<L>(roots, small, degree, count, x);
+    for (std::size_t k = 0; k < points; ++k) {
+        for (std::size_t lane = 0; lane < count; ++lane) {
+            double* const out = spectrum + 2 * (k * elements + lane);
+            out[0] = x[k].re[lane];
+            out[1] = x[k].im[lane];
+        }
+    }
+}
+
 template <class L>
 void transform_secret_elements(const Roots& roots, const std::int8_t* small, std::size_t elements,
                                void* workspace, double* spectrum) {
     Complex<L>* const x = Places<L>(workspace, 1, 1, 0).factor(0, 0);
     for (std::size_t first = 0; first < elements; first += L::width) {
-        const std::size_t count = std::min(L::width, elements - first);
-        const auto source = [&](std::size_t j) {
-            Complex<L> coefficient{};
-            for (std::size_t lane = 0; lane < count; ++lane) {
-                const std::int8_t* const element = small + (first + lane) * degree;
-                coefficient.re[lane] = element[j] * (1.0 / points);
-                coefficient.im[lane] = element[j + points] * (1.0 / points);
-            }
-            return coefficient;
-        };
-        forward<L>(roots, source, x);
-        for (std::size_t k = 0; k < points; ++k) {
-            for (std::size_t lane = 0; lane < count; ++lane) {
-                double* const out = spectrum + 2 * (k * elements + first + lane);
-                out[0] = x[k].re[lane];
-                out[1] = x[k].im[lane];
-            }
-        }
+        transform_secret_group<L>(roots, small + first * degree, elements,
+                                  std::min(L::width, elements - first), x, spectrum + 2 * first);
     }
 }
 

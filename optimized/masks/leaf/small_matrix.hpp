@@ -14,8 +14,15 @@ std::size_t small_matrix_doubles(std::size_t rows, std::size_t elements) {
            sizeof(double);
 }
 
-/// Lanes beyond the last row are zero. The transforms are divided by `points`, as those of a
-/// block's secret are.
+/// One element of 1 <= count <= width rows: `small` and `out` are those of the first.
+template <class L>
+[[gnu::noinline]] void transform_small_group(const Roots& roots, const std::int8_t* small,
+                                             std::size_t elements, std::size_t count, Complex<L>* x,
+                                             Complex<L>* out) {
+    transform_small<L>(roots, small, elements * degree, count, x);
+    for (std::size_t k = 0; k < points; ++k) out[k * elements] = x[k];
+}
+
 template <class L>
 void transform_small_rows(const Roots& roots, const std::int8_t* small, std::size_t rows,
                           std::size_t elements, void* workspace, double* matrix) {
@@ -24,18 +31,8 @@ void transform_small_rows(const Roots& roots, const std::int8_t* small, std::siz
     for (std::size_t first = 0; first < rows; first += L::width, out += points * elements) {
         const std::size_t count = std::min(L::width, rows - first);
         for (std::size_t l = 0; l < elements; ++l) {
-            const auto source = [&](std::size_t j) {
-                Complex<L> coefficient{};
-                for (std::size_t lane = 0; lane < count; ++lane) {
-                    const std::int8_t* const element =
-                        small + ((first + lane) * elements + l) * degree;
-                    coefficient.re[lane] = element[j] * (1.0 / points);
-                    coefficient.im[lane] = element[j + points] * (1.0 / points);
-                }
-                return coefficient;
-            };
-            forward<L>(roots, source, x);
-            for (std::size_t k = 0; k < points; ++k) out[k * elements + l] = x[k];
+            transform_small_group<L>(roots, small + (first * elements + l) * degree, elements,
+                                     count, x, out + l);
         }
     }
 }
