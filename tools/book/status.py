@@ -95,16 +95,20 @@ class Kernels:
             self.rows[backend] = (done, total, set(re.findall(r"`(\w+)`", any_size)),
                                   set(re.findall(r"`(\w+)`", gcc_alone)))
         self.of_gcc_alone, self.unproved = of_gcc_alone(soundness), unproved_on_aarch64(soundness)
-        self.masks = {}
-        for backend, names in re.findall(r"^\| (\w+), masks \| [^|]* \| (.*) \|$", soundness, re.MULTILINE):
+        self.masks = {}  # {leaf: ([backends of which it is proved of any size], [at listed sizes])}
+        for backend, names, any_size in re.findall(
+                r"^\| (\w+), masks \| [^|]* \| ([^|]*) \| ([^|]*) \|", soundness, re.MULTILINE):
             for name in re.findall(r"`(\w+)`", names):
-                self.masks.setdefault(name, []).append(backend)
+                at_listed = f"`{name}`" not in any_size
+                self.masks.setdefault(name, ([], []))[at_listed].append(backend)
 
     def of_masks(self, leaf):
         """The same for a leaf of lattice masks, which all backends share."""
-        backends = self.masks.get(leaf)
-        return ("machine", f"proved at listed sizes: {', '.join(backends)}, g++'s code") if backends else (
-            "tested", "not proved: tested")
+        if leaf not in self.masks:
+            return "tested", "not proved: tested"
+        said = [f"{sizes}: {', '.join(backends)}" for sizes, backends in zip(
+            ("of any size", "at listed sizes"), self.masks[leaf]) if backends]
+        return "machine", f"proved {'; '.join(said)}, g++'s code"
 
     def of(self, backend, kernel, floats=False):
         """(kind of badge, what is proved of a kernel's machine code)."""
