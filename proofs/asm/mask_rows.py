@@ -128,12 +128,12 @@ MUTANTS = [
     ("avx2", "multiply_small_matrix", "d=1 m=261 planes=6", "reduce_product", r"vfnmadd", "vfmadd"),
     ("avx512", "multiply_small_matrix", "d=1 m=261 planes=6", PRODUCT, r"vfnmadd231pd", "vfmadd231pd"),
     ("avx512", "multiply_small_matrix", "d=1 m=261 planes=6", PRODUCT, r"sar( +\w+,)0x18", r"shr\g<1>0x18"),
+    ("avx512", "multiply", "rounded rows=1", COLUMNS, r"vpminuw", "vpmaxuw"),
+    ("avx512", "multiply", "rounded rows=1", "multiply_points", r"vsubpd", "vaddpd"),
     ("portable", "multiply", "rounded rows=1", TILE, r"(shl +r\w+,)0x20", r"\g<1>0x1c"),
     ("portable", "multiply", "rounded rows=1", COLUMNS, r"psubusw", "psubw"),
     ("avx2", "multiply", "rounded rows=1", COLUMNS, r"vpminuw", "vpmaxuw"),
     ("avx2", "multiply", "rounded rows=1", "multiply_points", r"vsubpd", "vaddpd"),
-    ("avx512", "multiply", "rounded rows=1", COLUMNS, r"vpminuw", "vpmaxuw"),
-    ("avx512", "multiply", "rounded rows=1", "multiply_points", r"vsubpd", "vaddpd"),
 ]
 # The same; and the last sizes must accept it, for they do not come to what is changed: counts in 32 bits,
 # whole registers taken twice, an input of one byte as of none, where the bytes of the second permutation go.
