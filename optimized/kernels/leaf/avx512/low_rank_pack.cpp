@@ -109,6 +109,7 @@ void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, PackedLeft* 
     for (std::size_t column = 0; column < k; column += factor_pass) {
         // The address as a number, for a may be null if it has no rows.
         const auto of_pass = reinterpret_cast<std::uintptr_t>(a) + column * sizeof *a;
+        // NOLINTNEXTLINE(performance-no-int-to-ptr): a call, of which nothing else is known anyway
         pack_pass(reinterpret_cast<const std::int32_t*>(of_pass), m, k,
                   least(k - column, factor_pass), exponents, bytes);
         bytes += panels_of(m) * (factor_pass / 2) * four_bytes;
