@@ -2,7 +2,7 @@
 proved on its own, for each exponent (exponents.py), and then that each part is laid out once.
 
 AVX2 has [groups][pairs][8][2] entries of 16 bits, padded with zeros: `pack_row` leaves a row's part of each
-pair, `clear_row` that of a row that A has not. AVX-512 has passes of 128 columns, and in each one
+pair, `clear_row` that of a row that A lacks. AVX-512 has passes of 128 columns, and in each one
 [panels][pairs of the pass] of 192 bytes (factors.py): `shift_row` leaves a row's columns of a pass in 16
 bits, `pack_pairs` the pairs of a panel, `pack_left_panel` makes a panel of both, and `pack_pass` all panels
 of a pass. Behind the entries stand the exponents of all rows, and zeros up to the last group's or panel's
@@ -389,11 +389,24 @@ def pack_pass(image, run, backend):
     explorer.call(f"{SPACE}{backend}::pack_pass", [a_at, m, k, width, exponents_at, packed])
 
 
+def nothing_of_no_rows(run, backend):
+    """Then there is no panel, and no store: A and the room for it may be null."""
+    machine, explorer = run.of_any_size()
+
+    def refuse(machine):
+        raise Refused("a part of A, which has no rows")
+    machine.hooks |= {f"{SPACE}{backend}::{name}": refuse for name in ("find_exponents", "pack_pass")}
+    explorer.call(f"{SPACE}{backend}::pack_left", [
+        run.fresh("a[0]", 64), 0, machine.sizes.symbol("k", 0, EXTENT), run.fresh("left[0]", 64)])
+    run.outputs += 1
+
+
 def pack_passes(image, run, backend):
     """The exponents and then all columns, each once, in passes that begin COLUMNS apart."""
+    nothing_of_no_rows(run, backend)
     machine, explorer = run.of_any_size()
     sizes = machine.sizes
-    m, k = (sizes.symbol(name, 0, EXTENT) for name in "mk")
+    m, k = (sizes.symbol(name, least, EXTENT) for name, least in (("m", 1), ("k", 0)))
     pairs = pairs_of(sizes, k)
     panels = sizes.named_quotient(t.add(m, ROWS - 1, 64), 6, "panels")
     a_at, left = (run.fresh(f"{name}[0]", 64) for name in ("a", "left"))

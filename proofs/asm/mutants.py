@@ -322,7 +322,7 @@ SIZE_MUTANTS += [
     ("avx512", "pack_left_panel", ANY, "pack_left_panel", r"add +rsi,0x1\b", "nop", "width=2"),
     ("avx512", "pack_pass", ANY, "pack_pass", r"cmp +rbx,r13", "cmp bx,r13w", "m=67"),
     ("avx512", "pack_pass", ANY, "pack_pass", r"(mov +edx,)0x40\b", r"\g<1>0x3f", "m=5"),
-    ("avx512", "pack_left", ANY, "pack_left", r"imul +rax,rbx", "imul eax,ebx", "m=3 k=5"),
+    ("avx512", "pack_left", ANY, "pack_left", r"imul +rax,rbp", "imul eax,ebp", "m=3 k=5"),
     ("avx512", "pack_left", ANY, "pack_left", r"(mov +eax,)0x80\b", r"\g<1>0x7f", "k=5"),
 ]
 for backend in ("avx2", "avx512"):

@@ -64,7 +64,7 @@ def lift_planes_of(run, backend, rest):
         elif machine.proved(claimed(number == end)):
             run.expect(code, 0, 8, "a byte behind the last column")
         else:
-            raise Refused("a byte of which it is not known whether there is a column")
+            raise Refused("a byte that is proved neither to be a column's nor to be behind the last")
     steps = t.add(whole, 1 if rest else 0, 64)
     lifted = machine.output("lifted", t.scale(steps, AT_ONCE * STEP, 64), 1, None, check)
     x_at, of_planes = (run.place(8 * AT_ONCE, 8) for _ in range(2))

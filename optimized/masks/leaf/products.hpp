@@ -231,9 +231,9 @@ void multiply_pass(const Roots& roots, const Pass& pass, void* workspace) {
     }
 }
 
-/// Each lane has an element of its own, `stride` bytes behind the one before; lanes from `count` on
-/// are zero. The inverse transform multiplies by `points`: these values are divided by them, which
-/// is exact.
+/// Each lane has an element of its own, `stride` bytes behind the one before; lanes from number
+/// `count` on are zero. The inverse transform multiplies by `points`: these values are divided by
+/// them, which is exact.
 template <class L>
 [[gnu::always_inline]] inline void transform_small(const Roots& roots, const std::int8_t* small,
                                                    std::size_t stride, std::size_t count,

@@ -103,15 +103,12 @@ std::size_t left_bytes(std::size_t m, std::size_t k) {
 }
 
 void pack_left(const std::int32_t* a, std::size_t m, std::size_t k, PackedLeft* left) {
+    if (m == 0) return;  // then a may be null
     std::uint8_t* bytes = raw(left);
     std::uint8_t* const exponents = bytes + exponents_at(m, k);
     find_exponents(a, m, k, exponents);
     for (std::size_t column = 0; column < k; column += factor_pass) {
-        // The address as a number, for a may be null if it has no rows.
-        const auto of_pass = reinterpret_cast<std::uintptr_t>(a) + column * sizeof *a;
-        // NOLINTNEXTLINE(performance-no-int-to-ptr): a call, of which nothing else is known anyway
-        pack_pass(reinterpret_cast<const std::int32_t*>(of_pass), m, k,
-                  least(k - column, factor_pass), exponents, bytes);
+        pack_pass(a + column, m, k, least(k - column, factor_pass), exponents, bytes);
         bytes += panels_of(m) * (factor_pass / 2) * four_bytes;
     }
 }
