@@ -22,16 +22,26 @@ def product(m, a, b, width, signed):
     return t.extract(m.product(a, b, width, signed), 0, 2 * width)
 
 
+def part_width(m, operands, width):
+    """The bits at a time in which a function of bits is written: `apart` where an operand is of several
+    parts, as concatenations that are nested otherwise are different terms."""
+    is_of_parts = any(not t.is_int(v) and type(v) is not t.Sum and t.kind(v) == z3.Z3_OP_CONCAT
+                      for v in operands)
+    return min(width, m.apart) if m.apart and is_of_parts else width
+
+
+def by_parts(function, operands, width, size):
+    """A function of bits, written `size` of them at a time."""
+    return t.concat([(function([t.extract(v, low, size) for v in operands], size), size)
+                     for low in reversed(range(0, width, size))])
+
+
 def in_parts(function):
     """A function of bits, written in parts of the machine's logic_width, or of what consists of parts in
     `apart` bits."""
     def run(m, a, b, width):
-        size = min(width, m.logic_width or width)
-        if m.apart and any(not t.is_int(v) and t.kind(v) == z3.Z3_OP_CONCAT for v in (a, b)):
-            size = min(size, m.apart)
-        parts = [(function(t.extract(a, low, size), t.extract(b, low, size), size), size)
-                 for low in reversed(range(0, width, size))]
-        return t.concat(parts)
+        size = part_width(m, (a, b), min(width, m.logic_width or width))
+        return by_parts(lambda parts, w: function(*parts, w), (a, b), width, size)
     return run
 
 

@@ -3,7 +3,8 @@
 import operator
 
 import terms as t
-from arithmetic import conjunction, conjunction_of_not, disjunction, exclusive, looked_up_modulo_2, product
+from arithmetic import (by_parts, conjunction, conjunction_of_not, disjunction, exclusive, looked_up_modulo_2,
+                        part_width, product)
 from machine import Refused
 
 from .flags import Flags
@@ -307,7 +308,9 @@ def ternary(m, i, vex):
         if table == 0x96:
             out.append(exclusive(m, exclusive(m, abc[0], abc[1], w), abc[2], w))
             continue
-        out.append(looked_up(table, abc, w))
+        size = part_width(m, abc, w)
+        out.append(looked_up(table, abc, w) if size == w else by_parts(
+            lambda parts, width: looked_up(table, parts, width), abc, w, size))
     put(m, i, out, element, vex)
 
 
