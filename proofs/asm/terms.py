@@ -486,6 +486,8 @@ def bor(a, b, width):
         if multiple_of(a, 1 << b.bit_length()):
             return add(a, b, width)
         return filled(a, b, width) if kind(a) == z3.Z3_OP_CONCAT else a | z3.BitVecVal(b, width)
+    if a.eq(b):
+        return a
     if kind(a) == kind(b) == z3.Z3_OP_ITE and parts_of(a)[0].eq(parts_of(b)[0]):
         if is_zero(parts_of(a)[2]) and is_zero(parts_of(b)[1]):
             return choose(parts_of(a)[0], parts_of(a)[1], parts_of(b)[2], width)

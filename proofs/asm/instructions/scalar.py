@@ -3,7 +3,7 @@
 import z3
 
 import terms as t
-from arithmetic import product
+from arithmetic import by_parts, part_width, product
 from machine import Refused, simplified
 
 from .decoding import REGISTERS
@@ -154,7 +154,9 @@ def logic(m, i):
     width = width_of(i)
     a, b = m.read(i.operands[0], width), m.read(i.operands[1], width)
     function = {"and": t.band, "test": t.band, "or": t.bor, "xor": t.bxor}[i.name]
-    result = function(a, b, width)
+    size = part_width(m, (a, b), width) if i.name == "or" else width
+    result = function(a, b, width) if size == width else by_parts(
+        lambda parts, w: function(*parts, w), (a, b), width, size)
     if i.name == "and" and width == 64:
         multiple = m.multiple_below(a, b)
         result = result if multiple is None else multiple
