@@ -185,6 +185,7 @@ DIVIDE = of_width("divide", divide)
 
 
 def fused_operation(name, negative):
+    """Of a number b, c - a b is c + a (-b): compilers write either."""
     opaque = t.opaque(name, (64, 64, 64), 64, lambda *bits: fused(bits, negative))
 
     def apply(a, b, c):
@@ -192,6 +193,8 @@ def fused_operation(name, negative):
             a, b = (b, a) if t.is_int(a) else (a, b)
         elif not t.is_int(a) and t.ident(a) > t.ident(b):
             a, b = b, a
+        if negative and t.is_int(b) and not t.is_int(a) and not is_nan(b, 64):
+            return PLUS_PRODUCT(a, b ^ SIGN[64], c)
         return opaque(a, b, c)
     return apply
 

@@ -4,6 +4,7 @@ import os
 
 import keccak
 import mask_groups
+import mask_passes
 import mask_products
 import masks
 from mutants import Mutant, first_per
@@ -53,6 +54,10 @@ def all_rows():
             add(backend, kernel, ANY, getattr(mask_groups, kernel))
     for backend in masks.LANES:
         add(backend, "decode", ANY, masks.decode)
+    for backend in masks.LANES:
+        add(backend, "inverse", ANY, mask_passes.inverse)
+        for halves in (1, 2):
+            add(backend, f"reduce_product<{halves}>", ANY, mask_passes.reduce_product, halves)
     # Two rows, the last in part; several columns of halves, a second group of rows, an odd number of planes.
     for backend, lanes in masks.LANES.items():
         for elements, m, planes in ((1, masks.DEGREE + 5, 6), (3, lanes * masks.DEGREE + 5, 5)):
@@ -83,6 +88,7 @@ DECODE = "decode_all"
 SHAKE = "shake128_of_each"
 ABSORB, KECCAK, SQUEEZE = "absorb", "Keccak", "squeeze"
 PRODUCT = "multiply_small_rows"
+REDUCE = r"reduce_product(?=<[^\n]*, {}u>)"
 TILE, COLUMNS = "multiply_tile", "write_columns"
 MUTANTS = [
     ("portable", "add_noise", ANY, NOISE, r"psubusb", "psubb"),
@@ -124,6 +130,13 @@ MUTANTS = [
     ("avx2", "squeeze", ANY, SQUEEZE, r"vpunpcklqdq", "vpunpckhqdq"),
     ("avx512", "permute", ANY, KECCAK, r"(vprorq .*,)0x13\b", r"\g<1>0x14"),
     ("avx512", "permute", ANY, KECCAK, r"(vpternlogq .*,)0xb4", r"\g<1>0xd2"),
+    ("portable", "inverse", ANY, "inverse", r"subpd", "addpd"),
+    ("avx2", "inverse", ANY, "inverse", r"vfnmadd132pd", "vfmadd132pd"),
+    ("avx512", "inverse", ANY, "inverse", r"vaddpd", "vsubpd"),
+    ("portable", "reduce_product<1>", ANY, REDUCE.format(1), r"unpckhpd", "unpcklpd"),
+    ("avx2", "reduce_product<1>", ANY, REDUCE.format(1), r"vfnmadd", "vfmadd"),
+    ("avx512", "reduce_product<1>", ANY, REDUCE.format(1), r"vfnmadd", "vfmadd"),
+    ("avx512", "reduce_product<2>", ANY, REDUCE.format(2), r"vfmadd132pd", "vfmadd213pd"),
     ("portable", "multiply_small_matrix", "d=1 m=261 planes=6", "write_small_row", r"psubusw", "psubw"),
     ("portable", "multiply_small_matrix", "d=1 m=261 planes=6", "reduce_product", r"unpckhpd", "unpcklpd"),
     ("avx2", "multiply_small_matrix", "d=1 m=261 planes=6", PRODUCT, r"vpminuw", "vpmaxuw"),
@@ -192,6 +205,9 @@ MUTANTS_OF_CLANG = [
     ("avx2", "add_noise", ANY, NOISE, "vpsubb", "vpaddb"),
     ("avx512", "add_noise", ANY, NOISE, "vpsubb", "vpaddb"),
     ("avx2", "transform_small_group", ANY, MATRIX_GROUP, "vsubpd", "vaddpd"),
+    ("avx512", "inverse", ANY, "inverse", "vsubpd", "vaddpd"),
+    ("avx512", "reduce_product<2>", ANY, REDUCE.format(2), r"vfmadd213pd (zmm\d+,zmm\d+),",
+     r"vfnmadd213pd \1,"),
 ]
 SIZE_MUTANTS_OF_CLANG = [(backend, "shake128", ANY, SHAKE, r"add +(r\w+),0xa8", r"add \1,0xa0",
                           "permutations=1") for backend in ("portable", "avx2")]

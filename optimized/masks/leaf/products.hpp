@@ -142,12 +142,15 @@ template <class L, unsigned halves>
     }
 }
 
+/// The same of all coefficients: those of X^0 to X^(points - 1) are real parts, those above
+/// imaginary ones. The halves of the product are `stride` places apart.
 template <class L, unsigned halves>
-void reduce_product(const Complex<L>* low, const Complex<L>* high,
-                    typename Places<L>::Residues* out) {
+[[gnu::noinline]] void reduce_product(const Complex<L>* product,
+                                      typename Places<L>::Residues* out) {
+    const Complex<L>* const high = product + (halves - 1) * Places<L>::stride;
     for (std::size_t k = 0; k < points; ++k) {
-        reduce_coefficient<L, halves>(low[k].re, high[k].re, out + k);
-        reduce_coefficient<L, halves>(low[k].im, high[k].im, out + k + points);
+        reduce_coefficient<L, halves>(product[k].re, high[k].re, out + k);
+        reduce_coefficient<L, halves>(product[k].im, high[k].im, out + k + points);
     }
 }
 
@@ -211,8 +214,7 @@ void multiply_tile(const Roots& roots, const Pass& pass, std::size_t first, std:
             for (unsigned half = 0; half < halves; ++half) {
                 inverse<L>(roots, places.product(b, half));
             }
-            reduce_product<L, halves>(places.product(b, 0), places.product(b, halves - 1),
-                                      places.residues(b, row / L::width));
+            reduce_product<L, halves>(places.product(b, 0), places.residues(b, row / L::width));
         }
     }
     for (std::size_t b = 0; b < pass.blocks; ++b) {

@@ -114,7 +114,7 @@ void multiply_small_rows(const Roots& roots, const double* matrix, std::size_t e
         }
         inverse<L>(roots, low);
         inverse<L>(roots, high);
-        reduce_product<L, 2>(low, high, places.residues(0, 0));
+        reduce_product<L, 2>(low, places.residues(0, 0));
         for (std::size_t lane = 0; lane < L::width && first + lane * degree < m; ++lane) {
             const std::size_t at = first + lane * degree;
             write_small_row<L>(places.residues(0, 0), lane, std::min(degree, m - at), m, planes,

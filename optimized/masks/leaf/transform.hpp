@@ -134,9 +134,10 @@ template <class L, class Source>
     }
 }
 
-/// `points` times the complex coefficients of the polynomial with these values, in place.
+/// `points` times the complex coefficients of the polynomial with these values, in place. A
+/// function of its own, as are those in products.hpp that say noinline.
 template <class L>
-[[gnu::always_inline]] inline void inverse(const Roots& roots, Complex<L>* x) {
+[[gnu::noinline]] void inverse(const Roots& roots, Complex<L>* x) {
     for (std::size_t node = 0; node < 16; ++node) {
         join_eight(x + 8 * node, roots.by_four[5 + node], roots.by_two[node]);
     }
