@@ -79,6 +79,7 @@ WRONG = [
     ("vfmadd231pd ymm0,ymm1,ymm2", "vfmadd132pd ymm0,ymm1,ymm2"),
     ("vfnmadd231pd ymm0,ymm1,ymm2", "vfmadd231pd ymm0,ymm1,ymm2"),
     ("vpmovsdw ymm1,zmm2", "vpmovdw ymm1,zmm2"),
+    ("vcvtdq2pd ymm0,xmm1", "vcvtps2pd ymm0,xmm1"),
     ("vcvtusi2sd xmm0,xmm1,rcx", "vcvtsi2sd xmm0,xmm1,rcx"),
     ("vcvtusi2sd xmm0,xmm1,ecx", "vcvtsi2sd xmm0,xmm1,ecx"),
 ]

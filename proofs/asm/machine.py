@@ -82,13 +82,13 @@ class Machine:
     def on_stack(self, address, size):
         """Whether bytes are on the function's own stack. Those below the red zone may change at any
         time: a signal's handler writes there."""
+        if self.sealed and address < self.sealed[1] and self.sealed[0] < address + size:
+            raise Refused("uses what only the functions below it may use")
         low, high = self.own_stack
         if not (low <= address and address + size <= high):
             return False
         if address < self.general[self.POINTER] - self.RED_ZONE:
             raise Refused("uses the stack below the red zone")
-        if self.sealed and address < self.sealed[1] and self.sealed[0] < address + size:
-            raise Refused("uses what only the functions below it may use")
         self.deepest = min(self.deepest, address)
         return True
 

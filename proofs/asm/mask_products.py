@@ -9,8 +9,7 @@ import z3
 import floats
 import ring
 import terms as t
-from masks import (DEGREE, LANES, LOW_BITS, POINTS, bits, doubles, nearest, place_in_matrix, symbol,
-                   transform_of, workspace)
+from masks import DEGREE, LOW_BITS, POINTS, bits, doubles, nearest, symbol, transform_of, workspace
 from spec import PRIMES, modulus, remainder
 
 THREE_TO_51 = bits(3 << 51)
@@ -64,12 +63,6 @@ class Residues:
 
 # --- a small matrix -------------------------------------------------------------------------------
 
-def halves_of(v):
-    """The low 24 bits of a signed number of 64, and those above, as floats."""
-    return [floats.FROM_INTEGER[64, 64](half) for half in (
-        t.band(v, t.mask(LOW_BITS), 64), t.sar(v, LOW_BITS, 64))]
-
-
 def point(arithmetic, row, column):
     """The sum over the elements of a row's value times a column's."""
     re = im = 0
@@ -77,41 +70,6 @@ def point(arithmetic, row, column):
         re = arithmetic.minus(arithmetic.plus(re, a.re, b.re), a.im, b.im)
         im = arithmetic.plus(arithmetic.plus(im, a.re, b.im), a.im, b.re)
     return ring.Complex(re, im)
-
-
-def multiply_matrix(image, run, backend, elements, m, planes):
-    """HIDE-4: every operation of multiply_small_matrix, of any roots, any matrix and any column, and the
-    residues of what they give."""
-    lanes = LANES[backend]
-    roots_at, transform = transform_of(run, backend)
-    rows = -(-m // (lanes * DEGREE)) * lanes
-    matrix_at, matrix = doubles(run, "matrix", 2 * rows * POINTS * elements, 64)
-    y_at, y = run.array("y", elements * DEGREE, 64)
-    workspace_at = workspace(run, backend, elements, 1)
-    out_at = run.room(planes * m, 1)
-    run.machine.call(symbol(backend, "multiply_small_rows"),
-                     [roots_at, matrix_at, elements, y_at, m, planes, workspace_at, out_at])
-    halves = [halves_of(v) for v in y]
-    columns = [[transform.values([ring.Complex(halves[l * DEGREE + j][h], halves[l * DEGREE + j + POINTS][h])
-                                  for j in range(POINTS)]) for l in range(elements)] for h in (0, 1)]
-    residues = Residues(run, backend)
-    for row in range(-(-m // DEGREE)):
-        products = []
-        for column in columns:
-            values = []
-            for k in range(POINTS):
-                places = [place_in_matrix(lanes, elements, row, l, k) for l in range(elements)]
-                values.append(point(transform.arithmetic, [
-                    ring.Complex(matrix[at], matrix[at + lanes]) for at in places], [
-                        element[k] for element in column]))
-            products.append(transform.coefficients(values))
-        for i in range(min(DEGREE, m - row * DEGREE)):
-            low, high = (product[i % POINTS][i // POINTS] for product in products)
-            for q, pair in enumerate(PAIRS[:(planes + 1) // 2]):
-                x = reduced(transform.arithmetic, pair, low, high)
-                for p in range(2 * q, min(2 * q + 2, planes)):
-                    at = row * DEGREE + i
-                    residues.expect(out_at + p * m + at, x, p, f"residue {at} of plane {p}")
 
 
 # --- stored rows ----------------------------------------------------------------------------------

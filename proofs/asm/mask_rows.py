@@ -3,6 +3,7 @@
 import os
 
 import keccak
+import mask_columns
 import mask_groups
 import mask_passes
 import mask_products
@@ -11,12 +12,11 @@ from mutants import Mutant, first_per
 from runs import ANY
 
 COMPILERS = "g++", "clang++-19"  # whose code is proved
-# What of other compilers' code is not, (backend, kernel) or a row: of the portable `multiply_small_matrix`
-# floats converted from integers of another width, of the others' the reason was not found; a result in no
-# normal form; gathers, which the model of the machine does not have; `multiply`, which was not tried;
-# a store of AVX-512's `transform_small_group` of which it is not found at which double it begins.
+# What of other compilers' code is not, (backend, kernel) or a row: a result in no normal form; gathers, which
+# the model of the machine does not have; `multiply`, which was not tried; a store of AVX-512's
+# `transform_small_group` of which it is not found at which double it begins.
 UNPROVED = {"clang++-19": {*((backend, kernel) for backend in masks.LANES
-                             for kernel in ("multiply", "multiply_small_matrix", "small_matrix_doubles")),
+                             for kernel in ("multiply", "small_matrix_doubles")),
                            ("avx512", "absorb"), ("avx512", "shake128"),
                            ("avx512", "transform_small_group"), ("avx512", "transform_small_matrix")}}
 
@@ -58,11 +58,10 @@ def all_rows():
         add(backend, "inverse", ANY, mask_passes.inverse)
         for halves in (1, 2):
             add(backend, f"reduce_product<{halves}>", ANY, mask_passes.reduce_product, halves)
-    # Two rows, the last in part; several columns of halves, a second group of rows, an odd number of planes.
-    for backend, lanes in masks.LANES.items():
-        for elements, m, planes in ((1, masks.DEGREE + 5, 6), (3, lanes * masks.DEGREE + 5, 5)):
-            add(backend, "multiply_small_matrix", f"d={elements} m={m} planes={planes}",
-                mask_products.multiply_matrix, elements, m, planes)
+    for backend in masks.LANES:
+        for kernel in ("transform_halves", "multiply_small_points", "write_small_row", "write_small_rows",
+                       "multiply_small_matrix"):
+            add(backend, kernel, ANY, getattr(mask_columns, kernel))
     # One stored row of one element.
     for backend in masks.LANES:
         for name, coding, planes in CODINGS:
@@ -78,7 +77,7 @@ def all_rows():
 # (backend, kernel, sizes, function that is changed, its instruction, what it becomes). Noise: a comparison
 # lost or with equals, another bit, a sign. Floats: a root of another node, a sign, a product that is not
 # fused, another order of operands, a comparison the other way round; a whole register for a part. SHAKE-128:
-# a rotation, a complement, the padding of the last input. Products: a sign, a lane, the reduction; of stored
+# a rotation, a complement, the padding of the last input. Products: a sign, a lane, halves; of stored
 # rows bytes that overlap where they are put together, a minimum, a sum, where the upper half begins, what
 # is multiplied, a comparison the other way round, the modulus kept where it must not be.
 NOISE = "add_noise_to_column"
@@ -87,6 +86,7 @@ MATRIX, MATRIX_GROUP = "transform_small_rows", "transform_small_group"
 DECODE = "decode_all"
 SHAKE = "shake128_of_each"
 ABSORB, KECCAK, SQUEEZE = "absorb", "Keccak", "squeeze"
+HALVES, SUMS, ROW, ROWS = "transform_halves", "multiply_small_points", "write_small_row", "write_small_rows"
 PRODUCT = "multiply_small_rows"
 REDUCE = r"reduce_product(?=<[^\n]*, {}u>)"
 TILE, COLUMNS = "multiply_tile", "write_columns"
@@ -137,12 +137,17 @@ MUTANTS = [
     ("avx2", "reduce_product<1>", ANY, REDUCE.format(1), r"vfnmadd", "vfmadd"),
     ("avx512", "reduce_product<1>", ANY, REDUCE.format(1), r"vfnmadd", "vfmadd"),
     ("avx512", "reduce_product<2>", ANY, REDUCE.format(2), r"vfmadd132pd", "vfmadd213pd"),
-    ("portable", "multiply_small_matrix", "d=1 m=261 planes=6", "write_small_row", r"psubusw", "psubw"),
-    ("portable", "multiply_small_matrix", "d=1 m=261 planes=6", "reduce_product", r"unpckhpd", "unpcklpd"),
-    ("avx2", "multiply_small_matrix", "d=1 m=261 planes=6", PRODUCT, r"vpminuw", "vpmaxuw"),
-    ("avx2", "multiply_small_matrix", "d=1 m=261 planes=6", "reduce_product", r"vfnmadd", "vfmadd"),
-    ("avx512", "multiply_small_matrix", "d=1 m=261 planes=6", PRODUCT, r"vfnmadd231pd", "vfmadd231pd"),
-    ("avx512", "multiply_small_matrix", "d=1 m=261 planes=6", PRODUCT, r"sar( +\w+,)0x18", r"shr\g<1>0x18"),
+    ("portable", "write_small_row", ANY, ROW, r"psubusw", "psubw"),
+    ("avx2", "write_small_row", ANY, ROW, r"vpminuw", "vpmaxuw"),
+    ("avx512", "write_small_row", ANY, ROW, r"vpminuw", "vpmaxuw"),
+    ("portable", "transform_halves", ANY, HALVES, r"(sar +\w+,)0x18", r"\g<1>0x17"),
+    ("avx2", "transform_halves", ANY, HALVES, r"vpunpcklqdq", "vpunpckhqdq"),
+    ("avx512", "transform_halves", ANY, HALVES, r"(and +\w+,)0xffffff", r"\g<1>0x7fffff"),
+    ("portable", "write_small_rows", ANY, ROWS, r"add +rbx,0x1\b", "add rbx,0x2"),
+    ("portable", "multiply_small_matrix", ANY, PRODUCT, r"cmova +rsi,rdx", "mov rsi,rdx"),
+    ("portable", "multiply_small_points", ANY, SUMS, r"subpd", "addpd"),
+    ("avx2", "multiply_small_points", ANY, SUMS, r"vfnmadd231pd", "vfmadd231pd"),
+    ("avx512", "multiply_small_points", ANY, SUMS, r"vfnmadd231pd", "vfmadd231pd"),
     ("avx512", "multiply", "rounded rows=1", COLUMNS, r"vpminuw", "vpmaxuw"),
     ("avx512", "multiply", "rounded rows=1", "multiply_points", r"vsubpd", "vaddpd"),
     ("portable", "multiply", "rounded rows=1", TILE, r"(shl +r\w+,)0x20", r"\g<1>0x1c"),
@@ -184,6 +189,33 @@ SIZE_MUTANTS = [
     ("avx512", "decode", ANY, DECODE, r"(and +\w+,0xf+)8\b", r"\g<1>0", "count=9"),
     ("avx512", "decode", ANY, DECODE, r"shr +rdx,0x3\b", "shr edx,0x3", "count=9"),
 ]
+# The second element elsewhere; the second group of halves; planes, an odd number of them or not; residues
+# behind the 64th or in the second row; rows in part taken for whole ones; the second group of rows, in the
+# matrix and in the output; residues counted in 32 bits.
+SIZE_MUTANTS += [
+    ("avx2", "transform_halves", ANY, HALVES, r"\[rsi\+0x800\]", "[rsi+0x400]", "count=1"),
+    ("avx512", "transform_halves", ANY, HALVES, r"(vpsllq .*,)0xb\b", r"\g<1>0xa", "count=1"),
+    ("portable", "multiply_small_points", ANY, SUMS, r"shr +rax,1\b", "shr rax,0x2", "elements=1"),
+    ("avx2", "multiply_small_points", ANY, SUMS, r"and +edx,0x3\b", "and edx,0x1", "elements=1"),
+    ("avx2", "multiply_small_points", ANY, SUMS, r"shr +rax,0x2\b", "shr rax,0x3", "elements=2"),
+    ("avx512", "multiply_small_points", ANY, SUMS, r"and +ebx,0x7\b", "and ebx,0x3", "elements=2"),
+    ("avx512", "multiply_small_points", ANY, SUMS, r"shr +rax,0x3\b", "shr rax,0x4", "elements=4"),
+    ("portable", "write_small_row", ANY, ROW, r"cmp +rax,0x1f0\b", "cmp rax,0xf0", "count=64"),
+]
+for backend, pass_of_rows, group, number, shift in (
+        ("portable", "r14", 512, "ebx", 0xc), ("avx2", "r12", 1024, "ebp", 0xd),
+        ("avx512", "r13", 2048, "ebx", 0xe)):
+    SIZE_MUTANTS += [
+        (backend, "write_small_row", ANY, ROW, r"\[r8\+0x1\]", "[r8+0x0]", "planes=6"),
+        (backend, "write_small_row", ANY, ROW, r"cmovbe +r\d+,r(dx|1[01])", "nop", "planes=6"),
+        (backend, "write_small_rows", ANY, ROWS, r"cmova +rdx,rax", "mov rdx,rax", "count=256"),
+        (backend, "write_small_rows", ANY, ROWS, r"add +rbp,0x100\b", "add rbp,0x80", "count=256"),
+        (backend, "multiply_small_matrix", ANY, PRODUCT, rf"shl +rax,{shift:#x}\b", f"shl rax,{shift - 1:#x}",
+         f"m={group}"),
+        (backend, "multiply_small_matrix", ANY, PRODUCT, rf"add +{pass_of_rows},{group:#x}\b",
+         f"add {pass_of_rows},{group // 2:#x}", f"m={group // 2}"),
+        (backend, "multiply_small_matrix", ANY, PRODUCT, rf"cmp +{pass_of_rows},r{number[1:]}",
+         f"cmp {pass_of_rows}d,{number}", f"m={group + 5}")]
 for backend, counter in (("portable", "ebp"), ("avx2", "r15d"), ("avx512", "r15d")):
     SIZE_MUTANTS += [
         (backend, "absorb", ANY, ABSORB, r"test +rsi,rsi", "test sil,0xfe", "length=49"),
@@ -205,12 +237,33 @@ MUTANTS_OF_CLANG = [
     ("avx2", "add_noise", ANY, NOISE, "vpsubb", "vpaddb"),
     ("avx512", "add_noise", ANY, NOISE, "vpsubb", "vpaddb"),
     ("avx2", "transform_small_group", ANY, MATRIX_GROUP, "vsubpd", "vaddpd"),
+    ("portable", "transform_halves", ANY, HALVES, "subpd", "addpd"),
+    ("portable", "multiply_small_points", ANY, SUMS, "subpd", "addpd"),
+    ("avx2", "multiply_small_matrix", ANY, PRODUCT, r"cmovb +rsi,r15", "nop"),
     ("avx512", "inverse", ANY, "inverse", "vsubpd", "vaddpd"),
     ("avx512", "reduce_product<2>", ANY, REDUCE.format(2), r"vfmadd213pd (zmm\d+,zmm\d+),",
      r"vfnmadd213pd \1,"),
 ]
 SIZE_MUTANTS_OF_CLANG = [(backend, "shake128", ANY, SHAKE, r"add +(r\w+),0xa8", r"add \1,0xa0",
                           "permutations=1") for backend in ("portable", "avx2")]
+
+SIZE_MUTANTS_OF_CLANG += [
+    ("portable", "multiply_small_points", ANY, SUMS, r"add +r11,0x1000\b", "add r11,0x800", "elements=1"),
+    ("avx2", "multiply_small_points", ANY, SUMS, r"add +r10,0x2\b", "add r10,0x1", "elements=1"),
+    ("avx512", "multiply_small_points", ANY, SUMS, r"add +r10,0x2\b", "add r10,0x1", "elements=1"),
+    ("avx2", "transform_halves", ANY, HALVES, r"shl +eax,0xb\b", "shl eax,0xa", "count=1"),
+    ("avx512", "transform_halves", ANY, HALVES, r"shl +r9d,0xb\b", "shl r9d,0xa", "count=1"),
+]
+for backend, pass_of_rows, group, shift in (("portable", "r15", 512, 0xc), ("avx2", "r14", 1024, 0xd),
+                                            ("avx512", "r14", 2048, 0xe)):
+    SIZE_MUTANTS_OF_CLANG += [
+        (backend, "write_small_row", ANY, ROW, r"\[r8\+0x1\]", "[r8+0x0]", "planes=6"),
+        (backend, "write_small_rows", ANY, ROWS, r"cmovb +rdx,r12", "nop", "count=256"),
+        (backend, "write_small_rows", ANY, ROWS, r"add +rbx,0x100\b", "add rbx,0x101", "count=256"),
+        (backend, "multiply_small_matrix", ANY, PRODUCT, rf"shl +rax,{shift:#x}\b", f"shl rax,{shift - 1:#x}",
+         f"m={group}"),
+        (backend, "multiply_small_matrix", ANY, PRODUCT, rf"add +{pass_of_rows},{group:#x}\b",
+         f"add {pass_of_rows},{group // 2:#x}", f"m={group // 2}")]
 
 
 def mutants(compiler="g++"):

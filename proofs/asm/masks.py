@@ -170,13 +170,7 @@ def nearest(x):
     return ring.SUBTRACT(ring.ADD(x, bits(3 << 51)), bits(3 << 51))
 
 
-# --- a small matrix -------------------------------------------------------------------------------
-
-def place_in_matrix(lanes, elements, row, l, k):
-    """Where the real part of value k of element l of a row stands, in doubles; the imaginary one `lanes`
-    further."""
-    return ((row // lanes * POINTS + k) * elements + l) * 2 * lanes + row % lanes
-
+# --- decoding -------------------------------------------------------------------------------------
 
 def lemma_of_zero(zero=0):
     """What is wrong with this: x - 0 = x of every x but NaNs, so that code may subtract nothing; None if it

@@ -23,7 +23,7 @@ from sizes import Data, Sizes, divided, parts_in
 from sums import Sum
 
 END = 1 << 63
-MOST_COPIED = 64  # bytes to the stack, of an unknown number
+MOST_COPIED = 256  # bytes between an array and the stack, of an unknown number
 FEW = 16  # places on the stack, or numbers of bytes, between which sizes decide
 
 
@@ -462,10 +462,10 @@ class RegionMachine(Machine):
         known = size if t.is_int(size) else (self.sizes.bounds(size) or (0, END))[1]
         if t.is_int(size) or known <= MOST_COPIED:
             return known
-        for most in (8, 16, 32, MOST_COPIED):
+        for most in (8, 16, 32, 64, MOST_COPIED):
             if self.proved(self.sizes.total(size) <= most):
                 return most
-        raise Refused("copies too much to the stack")
+        raise Refused("copies too much between an array and the stack")
 
     def guard_bit(self, count, k):
         """The bit that is 1 if `count` is greater than k."""

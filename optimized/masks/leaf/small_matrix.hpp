@@ -37,55 +37,71 @@ void transform_small_rows(const Roots& roots, const std::int8_t* small, std::siz
     }
 }
 
-/// The halves of the column's elements, transformed, each lane a half of an element: half h of
-/// element l is number 2 l + h. y = high 2^24 + low.
+/// 1 <= count <= width / 2 elements, transformed, each lane a half: lane 2 l + h has half h of
+/// element l, those behind them the last element again. y = high 2^24 + low, and either fits 32
+/// bits, as |y| < 2^47. Where one element is all there is room for, the count is not read: `used`
+/// keeps compilers from dropping it, so that all leaves' functions are called alike.
+template <class L>
+[[gnu::noinline, gnu::used]] void transform_halves(const Roots& roots, const std::int64_t* y,
+                                                   std::size_t count, Complex<L>* x) {
+    constexpr std::int64_t low = (std::int64_t{1} << low_bits) - 1;
+    const auto number = [](std::int64_t half) {
+        return static_cast<double>(static_cast<std::int32_t>(half));
+    };
+    const std::int64_t* element[L::width / 2];
+    for (std::size_t l = 0; l < L::width / 2; ++l) element[l] = y + std::min(l, count - 1) * degree;
+    const auto source = [&](std::size_t j) {
+        Complex<L> coefficient{};
+        for (std::size_t l = 0; l < L::width / 2; ++l) {
+            const std::int64_t re = element[l][j], im = element[l][j + points];
+            coefficient.re[2 * l] = number(re & low);
+            coefficient.re[2 * l + 1] = number(re >> low_bits);
+            coefficient.im[2 * l] = number(im & low);
+            coefficient.im[2 * l + 1] = number(im >> low_bits);
+        }
+        return coefficient;
+    };
+    forward<L>(roots, source, x);
+}
+
+/// The column's halves, `width` at a time: half h of element l is number 2 l + h.
 template <class L>
 void transform_column(const Roots& roots, const std::int64_t* y, std::size_t elements,
                       Complex<L>* halves) {
-    constexpr std::int64_t low = (std::int64_t{1} << low_bits) - 1;
-    for (std::size_t first = 0; first < 2 * elements; first += L::width, halves += points) {
-        const auto source = [&](std::size_t j) {
-            Complex<L> coefficient{};
-            for (std::size_t lane = 0; lane < L::width; ++lane) {
-                const std::size_t number = std::min(first + lane, 2 * elements - 1);
-                const std::int64_t* const element = y + number / 2 * degree;
-                const auto half = [&](std::int64_t v) {
-                    return static_cast<double>(number % 2 == 0 ? v & low : v >> low_bits);
-                };
-                coefficient.re[lane] = half(element[j]);
-                coefficient.im[lane] = half(element[j + points]);
+    constexpr std::size_t most = L::width / 2;
+    for (std::size_t first = 0; first < elements; first += most, halves += points) {
+        transform_halves<L>(roots, y + first * degree, std::min(most, elements - first), halves);
+    }
+}
+
+/// Both halves of the products of `width` rows with a column, point by point; the second one is
+/// `stride` places behind the first.
+template <class L>
+[[gnu::noinline]] void multiply_small_points(const Complex<L>* rows, std::size_t elements,
+                                             const Complex<L>* column, Complex<L>* product) {
+    for (std::size_t k = 0; k < points; ++k, rows += elements) {
+        typename L::Doubles re[2]{}, im[2]{};
+        for (std::size_t l = 0; l < elements; ++l) {
+            const Complex<L> row = rows[l];
+            for (std::size_t h = 0; h < 2; ++h) {
+                const std::size_t number = 2 * l + h;
+                const Complex<L>& from = column[number / L::width * points + k];
+                const typename L::Doubles a = L::all(from.re[number % L::width]);
+                const typename L::Doubles b = L::all(from.im[number % L::width]);
+                re[h] = L::minus_product(L::plus_product(re[h], row.re, a), row.im, b);
+                im[h] = L::plus_product(L::plus_product(im[h], row.re, b), row.im, a);
             }
-            return coefficient;
-        };
-        forward<L>(roots, source, halves);
-    }
-}
-
-/// Point k of both halves of the products of `width` rows.
-template <class L>
-[[gnu::always_inline]] inline void multiply_point(const Complex<L>* rows, std::size_t elements,
-                                                  const Complex<L>* column, std::size_t k,
-                                                  Complex<L>& low, Complex<L>& high) {
-    typename L::Doubles re[2]{}, im[2]{};
-    for (std::size_t l = 0; l < elements; ++l) {
-        const Complex<L> row = rows[l];
-        for (std::size_t h = 0; h < 2; ++h) {
-            const std::size_t number = 2 * l + h;
-            const Complex<L>& from = column[number / L::width * points + k];
-            const typename L::Doubles a = L::all(from.re[number % L::width]);
-            const typename L::Doubles b = L::all(from.im[number % L::width]);
-            re[h] = L::minus_product(L::plus_product(re[h], row.re, a), row.im, b);
-            im[h] = L::plus_product(L::plus_product(im[h], row.re, b), row.im, a);
         }
+        for (std::size_t h = 0; h < 2; ++h) product[h * Places<L>::stride + k] = {re[h], im[h]};
     }
-    low = {re[0], im[0]};
-    high = {re[1], im[1]};
 }
 
-/// Row `lane` of the `width` ones: up to `degree` residues of each plane.
+/// The first `count` <= degree residues of each plane of row `lane` of the `width` ones; planes are
+/// m apart.
 template <class L>
-void write_small_row(const typename Places<L>::Residues* residues, std::size_t lane,
-                     std::size_t count, std::size_t m, std::size_t planes, std::uint8_t* out) {
+[[gnu::noinline]] void write_small_row(const typename Places<L>::Residues* residues,
+                                       std::size_t lane, std::size_t count, std::size_t m,
+                                       std::size_t planes, std::uint8_t* out) {
     for (std::size_t q = 0; q < (planes + 1) / 2; ++q) {
         std::int16_t run[degree];
         for (std::size_t i = 0; i < degree; ++i) run[i] = residues[q * degree + i][lane];
@@ -98,28 +114,32 @@ void write_small_row(const typename Places<L>::Residues* residues, std::size_t l
     }
 }
 
+/// The same of the first `count` <= width * degree residues of all rows.
+template <class L>
+[[gnu::noinline]] void write_small_rows(const typename Places<L>::Residues* residues,
+                                        std::size_t count, std::size_t m, std::size_t planes,
+                                        std::uint8_t* out) {
+    for (std::size_t lane = 0, first = 0; first < count; ++lane, first += degree) {
+        write_small_row<L>(residues, lane, std::min(degree, count - first), m, planes, out + first);
+    }
+}
+
 template <class L>
 void multiply_small_rows(const Roots& roots, const double* matrix, std::size_t elements,
                          const std::int64_t* y, std::size_t m, std::size_t planes, void* workspace,
                          std::uint8_t* out) {
+    constexpr std::size_t most = L::width * degree;
     const Places<L> places(workspace, elements, 2, 1);
     Complex<L>* const column = places.factor(0, 0);
     transform_column<L>(roots, y, elements, column);
     const auto* rows = reinterpret_cast<const Complex<L>*>(matrix);
-    Complex<L>* const low = places.product(0, 0);
-    Complex<L>* const high = places.product(0, 1);
-    for (std::size_t first = 0; first < m; first += L::width * degree) {
-        for (std::size_t k = 0; k < points; ++k, rows += elements) {
-            multiply_point<L>(rows, elements, column, k, low[k], high[k]);
-        }
-        inverse<L>(roots, low);
-        inverse<L>(roots, high);
-        reduce_product<L, 2>(low, places.residues(0, 0));
-        for (std::size_t lane = 0; lane < L::width && first + lane * degree < m; ++lane) {
-            const std::size_t at = first + lane * degree;
-            write_small_row<L>(places.residues(0, 0), lane, std::min(degree, m - at), m, planes,
-                               out + at);
-        }
+    for (std::size_t first = 0; first < m; first += most, rows += points * elements) {
+        multiply_small_points<L>(rows, elements, column, places.product(0, 0));
+        inverse<L>(roots, places.product(0, 0));
+        inverse<L>(roots, places.product(0, 1));
+        reduce_product<L, 2>(places.product(0, 0), places.residues(0, 0));
+        write_small_rows<L>(places.residues(0, 0), std::min(most, m - first), m, planes,
+                            out + first);
     }
 }
 

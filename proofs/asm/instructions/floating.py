@@ -123,6 +123,7 @@ def round_lanes(m, i, vex):
 
 # name -> (function, bytes of a source's lane, of a result's)
 CONVERSIONS = {"cvtps2pd": (floats.WIDEN, 4, 8), "cvtpd2ps": (floats.NARROW, 8, 4),
+               "cvtdq2pd": (floats.FROM_INTEGER[32, 64], 4, 8),
                "cvtqq2pd": (floats.FROM_INTEGER[64, 64], 8, 8), "cvtps2dq": (floats.ROUND[32], 4, 4),
                "cvtpd2dq": (floats.ROUND[64], 8, 4), "cvttpd2dq": (floats.TRUNCATE, 8, 4)}
 
