@@ -68,5 +68,10 @@ template <std::size_t width>
     const Words scale = (__builtin_bit_cast(Words, rounded) << 23) + (std::uint32_t{127} << 23);
     return series * __builtin_bit_cast(Floats, scale);
 }
+/// One number in a vector of four, so that no branch depends on it.
+template <>
+[[gnu::always_inline]] inline float exponential<1>(float x) {
+    return exponential<4>(Lanes<4>::Floats{x})[0];
+}
 
 }  // namespace slip::kernels

@@ -9,6 +9,7 @@ import combinations
 import encoding
 import exponents
 import factors
+import float_rows
 import layouts
 import left_layouts
 import linear
@@ -82,6 +83,7 @@ def all_runs():
     for backend, rounded in (("portable", [encoding.by_shift]), ("avx512", [encoding.by_conversion]),
                              ("avx2", [encoding.by_rounding, encoding.by_shift])):
         add(backend, "quantise", ANY, encoding.quantise, rounded)
+    float_rows.add_rows(add)
     return table
 
 

@@ -58,6 +58,25 @@ private:
     std::size_t per_step_;  // bytes
 };
 
+/// The same of less than 2 * width elements, or, of single ones, of less than four: those of whole
+/// vectors are one each.
+template <std::size_t width, class Step>
+[[gnu::always_inline]] inline void for_the_rest(std::size_t first, std::size_t n,
+                                                const Step& step) {
+    std::size_t j = first;
+    if constexpr (width == 1) {
+        for (int k = 0; k < 3 && j < n; ++k, ++j) {
+            step(std::integral_constant<std::size_t, width>{}, j);
+        }
+    } else {
+        if (j + width <= n) {
+            step(std::integral_constant<std::size_t, width>{}, j);
+            j += width;
+        }
+        for_the_rest<(width > 4 ? width / 2 : 1)>(j, n, step);
+    }
+}
+
 /// Calls step(width, j) with a std::integral_constant for whole vectors of elements first .. n - 1,
 /// then for the narrower ones that are left.
 template <std::size_t width, class Step>
@@ -65,7 +84,7 @@ template <std::size_t width, class Step>
                                                    const Step& step) {
     std::size_t j = first;
     for (; j + width <= n; j += width) step(std::integral_constant<std::size_t, width>{}, j);
-    if constexpr (width > 1) for_each_vector<(width > 4 ? width / 2 : 1)>(j, n, step);
+    for_the_rest<(width > 4 ? width / 2 : 1)>(j, n, step);
 }
 
 /// The sum of the contract: lane l has the terms j with j mod 8 = l.

@@ -97,13 +97,15 @@ def less(m, i, vex):
     put(m, i, [t.choose(floats.is_so(bit), t.mask(64), 0, 64) for bit in found], 8, vex)
 
 
-@vector("blendvpd")
+@vector("blendvps", "blendvpd")
 def blend(m, i, vex):
     """Of each lane the second operand, if the last one is negative."""
     if not vex:
         raise Refused("a blend by xmm0")
-    a, b, by = (m.lanes(o, size_of(i), 8) for o in i.operands[1:])
-    put(m, i, [t.choose(t.compare("slt", sign, 0, 64), y, x, 64) for x, y, sign in zip(a, b, by)], 8, vex)
+    size, width = (4, 32) if i.name.endswith("s") else (8, 64)
+    a, b, by = (m.lanes(o, size_of(i), size) for o in i.operands[1:])
+    put(m, i, [t.choose(t.compare("slt", sign, 0, width), y, x, width) for x, y, sign in zip(a, b, by)],
+        size, vex)
 
 
 @vector("sqrtss", "sqrtsd")

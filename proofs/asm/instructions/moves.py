@@ -2,6 +2,8 @@
 
 import re
 
+import z3
+
 import terms as t
 from machine import Refused
 
@@ -393,6 +395,65 @@ def blend(m, i, vex):
         bit = control >> (k % 8 if element == 2 else k) & 1
         out += (second if bit else first)[k * element:(k + 1) * element]
     m.write_vector(i.operands[0], out, vex)
+
+
+@vector("insertps")
+def insert_lane(m, i, vex):
+    """One lane of a vector, or of memory, into another one's; some lanes are 0."""
+    control, source = i.operands[-1].value, i.operands[-2]
+    lanes = m.lanes(i.operands[1 if vex else 0], 16, 4)
+    if source.kind == "memory":
+        one = t.from_cells(m.cells(source, 4))
+    else:
+        one = m.lanes(source, 16, 4)[control >> 6]
+    lanes[control >> 4 & 3] = one
+    put(m, i, [0 if control >> k & 1 else lane for k, lane in enumerate(lanes)], 4, vex)
+
+
+@vector("pblendvb")
+def blend_bytes(m, i, vex):
+    """Of each byte the second operand, if that of the last one is negative; of a lane at once, where a
+    condition says it of all its bytes."""
+    if not vex:
+        raise Refused("a blend by xmm0")
+    size, out = size_of(i), []
+    for x, y, sign in zip(*(m.lanes(o, size, 4) for o in i.operands[1:])):
+        if t.is_int(sign) and sign in (0, t.mask(32)):
+            out.append(y if sign else x)
+        elif not t.is_int(sign) and t.kind(sign) == z3.Z3_OP_ITE and all(
+                map(t.is_number, t.parts_of(sign)[1:])):
+            condition, *numbers = t.parts_of(sign)
+            sides = [chosen_bytes(x, y, number.as_long()) for number in numbers]
+            out.append(t.choose(condition, *sides, 32))
+        else:
+            out.append(t.from_cells([cell for bytes_ in zip(*(t.to_cells(v, 32) for v in (x, y, sign)))
+                                     for cell in chosen_byte(*bytes_)]))
+    put(m, i, out, 4, vex)
+
+
+def chosen_byte(first, second, sign):
+    """Its cells."""
+    x, y, by = (t.from_cells([cell]) for cell in (first, second, sign))
+    return t.to_cells(t.choose(t.compare("slt", by, 0, 8), y, x, 8), 8)
+
+
+def chosen_bytes(x, y, signs):
+    cells = zip(t.to_cells(x, 32), t.to_cells(y, 32), t.to_cells(signs, 32))
+    return t.from_cells([second if sign >> 7 else first for first, second, sign in cells])
+
+
+@vector("pblendmd")
+def blend_lanes(m, i, vex):
+    """Of each lane the second operand, if the mask has it."""
+    to, a, b = i.operands
+    if not to.mask or to.zeroing:
+        raise Refused("a blend without a mask, or with zeros")
+    size = size_of(i)
+    bits = [m.mask_bit(to.mask, k) for k in range(size // 4)]
+    lanes = [(y if bit else x) if t.is_int(bit) else t.choose(bit == 1, y, x, 32)
+             for bit, x, y in zip(bits, m.lanes(a, size, 4), m.lanes(b, size, 4))]
+    cells = [cell for lane in lanes for cell in t.to_cells(lane, 32)]
+    m.vectors[to.register] = cells + [0] * (64 - size)
 
 
 @vector(*(f"pmov{c}2m" for c in "bwdq"))
