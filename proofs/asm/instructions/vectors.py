@@ -158,7 +158,8 @@ for suffix, bytes_ in (("ps", 4), ("pd", 8)):
     lanewise(bytes_, disjunction, "or" + suffix)
     lanewise(bytes_, exclusive, "xor" + suffix)
 VECTOR["xorps"] = lambda m, i, vex, of_halves=VECTOR["xorps"]: (  # of polynomials modulo 2, of whole words
-    VECTOR["xorpd"] if m.modulo_2 and not i.operands[0].mask else of_halves)(m, i, vex)
+    VECTOR["xorpd"] if m.modulo_2 and not i.operands[0].mask and not any(
+        o.broadcast for o in i.operands) else of_halves)(m, i, vex)
 for letter, bytes_ in (("b", 1), ("w", 2)):
     lanewise(bytes_, lambda m, a, b, w: t.choose(t.compare("ult", a, b, w), 0, t.sub(a, b, w), w),
              "psubus" + letter)
