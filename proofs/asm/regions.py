@@ -23,7 +23,8 @@ from sizes import Data, Sizes, divided, parts_in
 from sums import Sum
 
 END = 1 << 63
-MOST_COPIED = 256  # bytes between an array and the stack, of an unknown number
+COPIED = 64  # bytes between an array and the stack, of an unknown number that bounds tell
+MOST_COPIED = 256  # the same where it must be proved
 FEW = 16  # places on the stack, or numbers of bytes, between which sizes decide
 
 
@@ -460,9 +461,9 @@ class RegionMachine(Machine):
     def most_copied(self, size):
         """A number that a number of bytes is at most, which is not too great."""
         known = size if t.is_int(size) else (self.sizes.bounds(size) or (0, END))[1]
-        if t.is_int(size) or known <= MOST_COPIED:
+        if t.is_int(size) or known <= COPIED:
             return known
-        for most in (8, 16, 32, 64, MOST_COPIED):
+        for most in (8, 16, 32, COPIED, MOST_COPIED):
             if self.proved(self.sizes.total(size) <= most):
                 return most
         raise Refused("copies too much between an array and the stack")
