@@ -23,6 +23,7 @@ from sizes import conjuncts, parts_in
 from totals import MOST, places_of, sum_at, write
 
 ROUNDS = 8      # of guesses
+NESTED = 5      # passes from which on one with loops inside is not, if the contract asks for that
 LONG = 16       # passes from which on a loop that adds up products is not executed pass by pass
 PASSES = 10000  # of a loop that is executed pass by pass
 
@@ -227,6 +228,9 @@ class Explorer:
             ways, is_decided = self.trial(state, loop)
             backs = [way for way, at in ways if at == loop.head]
             first, first_backs = (state, backs) if number == 0 else (first, first_backs)
+            if self.machine.summarised and is_decided and number == NESTED and any(
+                    head in loop.body for head in self.loops if head != loop.head):
+                return self.joined(self.summary(first, loop, first_backs))
             if self.machine.totals and is_decided and (
                     number == LONG or loop.head in self.long or backs and self.is_open(loop)):
                 if not self.machine.scouting:  # of a guess it is not known whether sizes decide

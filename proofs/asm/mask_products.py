@@ -89,9 +89,10 @@ def stored_integers(coding, planes, stored):
         [*((v, 8) for v in pair[:5:-1]), (t.extract(pair[5], 4, 4), 4)] for pair in pairs]
 
 
-def parts_of(coding, stored):
+def parts_of(coding, stored, subtracts_nothing=False):
     """What is transformed of an integer: the halves, or the one number. Its bits below those of 2^52 are a
-    float that is 2^52 more."""
+    float that is 2^52 more. Where nothing is to be subtracted, code subtracts 0 or nothing
+    (`masks.lemma_of_zero`)."""
     def number(own, offset=TWO_TO_52):
         width = sum(size for _, size in own)
         return ring.SUBTRACT(t.concat([(bits(TWO_TO_52) >> width, 64 - width), *own]), bits(offset))
@@ -100,7 +101,9 @@ def parts_of(coding, stored):
     if coding == ROUNDED:
         return [number(stored, TWO_TO_52 + TWO_TO_43)]
     x, whole = number(stored), modulus(5)
-    return [ring.SUBTRACT(x, t.choose(floats.is_less(bits((whole - 1) // 2), x), bits(whole), 0, 64))]
+    is_above = floats.is_less(bits((whole - 1) // 2), x)
+    return [t.choose(is_above, ring.SUBTRACT(x, bits(whole)), x, 64) if subtracts_nothing
+            else ring.SUBTRACT(x, t.choose(is_above, bits(whole), 0, 64))]
 
 
 def row_bytes(coding, planes):

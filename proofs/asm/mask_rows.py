@@ -13,10 +13,9 @@ from runs import ANY
 
 COMPILERS = "g++", "clang++-19"  # whose code is proved
 # What of other compilers' code is not, (backend, kernel) or a row: a result in no normal form; gathers, which
-# the model of the machine does not have; `multiply`, which was not tried; a store of AVX-512's
-# `transform_small_group` of which it is not found at which double it begins.
-UNPROVED = {"clang++-19": {*((backend, kernel) for backend in masks.LANES
-                             for kernel in ("multiply", "small_matrix_doubles")),
+# the model of the machine does not have; a store of AVX-512's `transform_small_group` of which it is not found
+# at which double it begins.
+UNPROVED = {"clang++-19": {*((backend, "small_matrix_doubles") for backend in masks.LANES),
                            ("avx512", "absorb"), ("avx512", "shake128"),
                            ("avx512", "transform_small_group"), ("avx512", "transform_small_matrix")}}
 
@@ -58,11 +57,15 @@ def all_rows():
         add(backend, "inverse", ANY, mask_passes.inverse)
         for halves in (1, 2):
             add(backend, f"reduce_product<{halves}>", ANY, mask_passes.reduce_product, halves)
+            add(backend, f"multiply_points<{halves}>", ANY, mask_passes.multiply_points, halves)
+        for kernel in ("transform_element", "transform_rows", "write_runs", "write_columns", "multiply_tile",
+                       "multiply"):
+            add(backend, kernel, ANY, getattr(mask_passes, kernel))
     for backend in masks.LANES:
         for kernel in ("transform_halves", "multiply_small_points", "write_small_row", "write_small_rows",
                        "multiply_small_matrix"):
             add(backend, kernel, ANY, getattr(mask_columns, kernel))
-    # One stored row of one element.
+    # One stored row of one element, as a whole: with SLIP_FULL alone.
     for backend in masks.LANES:
         for name, coding, planes in CODINGS:
             add(backend, "multiply", f"{name} rows=1", mask_products.multiply, coding, 1, planes, 1, 1,
@@ -86,10 +89,13 @@ MATRIX, MATRIX_GROUP = "transform_small_rows", "transform_small_group"
 DECODE = "decode_all"
 SHAKE = "shake128_of_each"
 ABSORB, KECCAK, SQUEEZE = "absorb", "Keccak", "squeeze"
-HALVES, SUMS, ROW, ROWS = "transform_halves", "multiply_small_points", "write_small_row", "write_small_rows"
+HALVES, SUMS = "transform_halves", "multiply_small_points"
+SMALL_ROW, SMALL_ROWS = "write_small_row", "write_small_rows"
 PRODUCT = "multiply_small_rows"
 REDUCE = r"reduce_product(?=<[^\n]*, {}u>)"
-TILE, COLUMNS = "multiply_tile", "write_columns"
+OF_CODING, POINTS = r"{}(?=<[^\n]*Coding\){}>)", r"multiply_points(?=<[^\n]*, {}u>)"
+PASS, TILE, COLUMNS = "multiply_pass", "multiply_tile", "write_columns"
+ELEMENT, ROWS, RUNS = "transform_element", "transform_rows", "write_runs"
 MUTANTS = [
     ("portable", "add_noise", ANY, NOISE, r"psubusb", "psubb"),
     ("portable", "add_noise", ANY, NOISE, r"(psrlw .*,)0x2", r"\g<1>0x1"),
@@ -137,28 +143,33 @@ MUTANTS = [
     ("avx2", "reduce_product<1>", ANY, REDUCE.format(1), r"vfnmadd", "vfmadd"),
     ("avx512", "reduce_product<1>", ANY, REDUCE.format(1), r"vfnmadd", "vfmadd"),
     ("avx512", "reduce_product<2>", ANY, REDUCE.format(2), r"vfmadd132pd", "vfmadd213pd"),
-    ("portable", "write_small_row", ANY, ROW, r"psubusw", "psubw"),
-    ("avx2", "write_small_row", ANY, ROW, r"vpminuw", "vpmaxuw"),
-    ("avx512", "write_small_row", ANY, ROW, r"vpminuw", "vpmaxuw"),
+    ("portable", "write_small_row", ANY, SMALL_ROW, r"psubusw", "psubw"),
+    ("avx2", "write_small_row", ANY, SMALL_ROW, r"vpminuw", "vpmaxuw"),
+    ("avx512", "write_small_row", ANY, SMALL_ROW, r"vpminuw", "vpmaxuw"),
     ("portable", "transform_halves", ANY, HALVES, r"(sar +\w+,)0x18", r"\g<1>0x17"),
     ("avx2", "transform_halves", ANY, HALVES, r"vpunpcklqdq", "vpunpckhqdq"),
     ("avx512", "transform_halves", ANY, HALVES, r"(and +\w+,)0xffffff", r"\g<1>0x7fffff"),
-    ("portable", "write_small_rows", ANY, ROWS, r"add +rbx,0x1\b", "add rbx,0x2"),
+    ("portable", "write_small_rows", ANY, SMALL_ROWS, r"add +rbx,0x1\b", "add rbx,0x2"),
     ("portable", "multiply_small_matrix", ANY, PRODUCT, r"cmova +rsi,rdx", "mov rsi,rdx"),
     ("portable", "multiply_small_points", ANY, SUMS, r"subpd", "addpd"),
     ("avx2", "multiply_small_points", ANY, SUMS, r"vfnmadd231pd", "vfmadd231pd"),
     ("avx512", "multiply_small_points", ANY, SUMS, r"vfnmadd231pd", "vfmadd231pd"),
-    ("avx512", "multiply", "rounded rows=1", COLUMNS, r"vpminuw", "vpmaxuw"),
-    ("avx512", "multiply", "rounded rows=1", "multiply_points", r"vsubpd", "vaddpd"),
-    ("portable", "multiply", "rounded rows=1", TILE, r"(shl +r\w+,)0x20", r"\g<1>0x1c"),
-    ("portable", "multiply", "rounded rows=1", COLUMNS, r"psubusw", "psubw"),
-    ("avx2", "multiply", "rounded rows=1", COLUMNS, r"vpminuw", "vpmaxuw"),
-    ("avx2", "multiply", "rounded rows=1", "multiply_points", r"vsubpd", "vaddpd"),
-    ("avx512", "multiply", "residues rows=1", TILE, r"(vpsrlq .*,)0x18", r"\g<1>0x10"),
-    ("avx512", "multiply", "residues rows=1", "reduce_product", r"vfmadd132pd", "vfmadd213pd"),
-    ("avx2", "multiply", "centred rows=1", TILE, r"vcmpltpd +(ymm\d+),(ymm\d+),(ymm\d+)",
-     r"vcmpltpd \1,\3,\2"),
-    ("avx2", "multiply", "centred rows=1", TILE, r"vpand ", "vpandn "),
+    ("portable", "transform_element", ANY, OF_CODING.format(ELEMENT, 2), r"(shl +r\w+,)0x20", r"\g<1>0x1c"),
+    ("portable", "transform_element", ANY, OF_CODING.format(ELEMENT, 1), "andpd", "orpd"),
+    ("avx2", "transform_element", ANY, OF_CODING.format(ELEMENT, 2), r"vsubpd", "vaddpd"),
+    ("avx2", "transform_element", ANY, OF_CODING.format(ELEMENT, 1),
+     r"vcmpltpd +(ymm\d+),(ymm\d+),(ymm\d+)", r"vcmpltpd \1,\3,\2"),
+    ("avx512", "transform_element", ANY, OF_CODING.format(ELEMENT, 2), r"vpunpckhqdq", "vpunpcklqdq"),
+    ("avx512", "transform_element", ANY, OF_CODING.format(ELEMENT, 0), r"(vpsrlq .*,)0x18", r"\g<1>0x10"),
+    ("portable", "multiply_points<1>", ANY, POINTS.format(1), "subpd", "addpd"),
+    ("avx2", "multiply_points<1>", ANY, POINTS.format(1), "vsubpd", "vaddpd"),
+    ("avx512", "multiply_points<2>", ANY, POINTS.format(2), "vsubpd", "vaddpd"),
+    ("avx2", "multiply_points<2>", ANY, POINTS.format(2), r"cmp +r13,0x2000", "cmp r13,0x1fc0"),
+    ("avx512", "multiply_points<1>", ANY, POINTS.format(1), r"cmp +r13,0x4000", "cmp r13,0x4080"),
+    ("portable", "write_runs", ANY, RUNS, "psubusw", "psubw"),
+    ("avx2", "write_runs", ANY, RUNS, "vpminuw", "vpmaxuw"),
+    ("avx512", "write_runs", ANY, RUNS, "vpminuw", "vpmaxuw"),
+    ("portable", "multiply_tile", ANY, OF_CODING.format(TILE, 0), r"(shr +r\w+,)1\b", r"\g<1>0x2"),
 ]
 # The same; and the last sizes must accept it, for they do not come to what is changed: counts in 32 bits,
 # whole registers taken twice, an input of one byte as of none, where the bytes of the second permutation go.
@@ -182,6 +193,38 @@ SIZE_MUTANTS = [
     ("avx2", "transform_small_matrix", ANY, MATRIX, r"shl +rax,0xa\b", "shl rax,0x9", "rows=4"),
     ("avx512", "transform_small_matrix", ANY, MATRIX, r"cmp +rbx,rsi", "cmp bl,sil", "rows=9"),
     ("avx512", "transform_small_matrix", ANY, MATRIX, r"shl +rax,0xe\b", "shl rax,0xd", "rows=8"),
+    ("portable", "transform_rows", ANY, OF_CODING.format(ROWS, 2),
+     r"cmp +rcx,0x1\b", "cmp rcx,0x2", "count=1"),
+    ("avx2", "transform_rows", ANY, OF_CODING.format(ROWS, 0), r"cmp +rcx,0x3\b", "cmp rcx,0x4", "count=2"),
+    ("avx2", "transform_rows", ANY, OF_CODING.format(ROWS, 2), r"add +(r\w+),0x580", r"add \1,0x57f",
+     "elements=1"),
+    ("avx512", "transform_rows", ANY, OF_CODING.format(ROWS, 1), r"cmp +rcx,0x1\b", "cmp rcx,0x2", "count=1"),
+    ("avx512", "transform_rows", ANY, OF_CODING.format(ROWS, 2), r"add +r15,0x580", "add r15,0x57f",
+     "elements=2"),
+    ("portable", "multiply_tile", ANY, OF_CODING.format(TILE, 2),
+     r"shr +(r\w+),1\b", r"shr \1,0x2", "count=2"),
+    ("portable", "multiply_tile", ANY, OF_CODING.format(TILE, 2), r"add +(r\w+),0x18800", r"add \1,0x18000",
+     "blocks=1"),
+    ("avx2", "multiply_tile", ANY, OF_CODING.format(TILE, 1), r"shr +(r\w+),0x2\b", r"shr \1,0x1", "count=4"),
+    ("avx2", "multiply_tile", ANY, OF_CODING.format(TILE, 0), r"add +(r\w+),0x18400", r"add \1,0x18000",
+     "blocks=1"),
+    ("avx512", "multiply_tile", ANY, OF_CODING.format(TILE, 2),
+     r"shr +(r\w+),0x3\b", r"shr \1,0x2", "count=8"),
+    ("avx512", "multiply_tile", ANY, OF_CODING.format(TILE, 0), r"add +(r\w+),0x18200", r"add \1,0x18000",
+     "blocks=1"),
+    ("portable", "multiply_points<2>", ANY, POINTS.format(2), r"add +rdi,r10", "sub rdi,r10", "blocks=1"),
+    ("portable", "multiply_points<1>", ANY, POINTS.format(1), r"add +r8,r11", "sub r8,r11", "blocks=1"),
+    ("avx2", "multiply_points<2>", ANY, POINTS.format(2), r"\*8\+0x48", "*4+0x48", "blocks=1"),
+    ("avx2", "multiply_points<1>", ANY, POINTS.format(1), r"add +rdx,0x2040",
+     "add rdx,0x2080", "elements=1"),
+    ("avx512", "multiply_points<2>", ANY, POINTS.format(2), r"\*8\+0x48", "*4+0x48", "blocks=1"),
+    ("avx512", "multiply_points<1>", ANY, POINTS.format(1), r"add +rax,0x10\b", "add rax,0x18", "elements=1"),
+    ("portable", "write_columns", ANY, COLUMNS, r"imul +(\w+),(\w+),0x18800", r"imul \1,\2,0x18000", "b=0"),
+    ("avx2", "write_columns", ANY, COLUMNS, r"imul +(\w+),(\w+),0x18400", r"imul \1,\2,0x18000", "b=0"),
+    ("avx512", "write_columns", ANY, COLUMNS, r"imul +(\w+),(\w+),0x18200", r"imul \1,\2,0x18000", "b=0"),
+    ("portable", "write_runs", ANY, RUNS, r"cmp +(\w+|QWORD.*),0x40\b", r"cmp \1,0x3f", "count=64"),
+    ("avx2", "write_runs", ANY, RUNS, r"cmp +(\w+|QWORD.*),0x40\b", r"cmp \1,0x3f", "count=64"),
+    ("avx512", "write_runs", ANY, RUNS, r"cmp +(\w+|QWORD.*),0x40\b", r"cmp \1,0x3f", "count=64"),
     ("portable", "decode", ANY, DECODE, r"(and +\w+,0xf+)e\b", r"\g<1>c", "count=3"),
     ("portable", "decode", ANY, DECODE, r"shr +rcx,1", "shr ecx,1", "count=3"),
     ("avx2", "decode", ANY, DECODE, r"(and +\w+,0xf+)c\b", r"\g<1>8", "count=5"),
@@ -200,22 +243,26 @@ SIZE_MUTANTS += [
     ("avx2", "multiply_small_points", ANY, SUMS, r"shr +rax,0x2\b", "shr rax,0x3", "elements=2"),
     ("avx512", "multiply_small_points", ANY, SUMS, r"and +ebx,0x7\b", "and ebx,0x3", "elements=2"),
     ("avx512", "multiply_small_points", ANY, SUMS, r"shr +rax,0x3\b", "shr rax,0x4", "elements=4"),
-    ("portable", "write_small_row", ANY, ROW, r"cmp +rax,0x1f0\b", "cmp rax,0xf0", "count=64"),
+    ("portable", "write_small_row", ANY, SMALL_ROW, r"cmp +rax,0x1f0\b", "cmp rax,0xf0", "count=64"),
 ]
 for backend, pass_of_rows, group, number, shift in (
         ("portable", "r14", 512, "ebx", 0xc), ("avx2", "r12", 1024, "ebp", 0xd),
         ("avx512", "r13", 2048, "ebx", 0xe)):
     SIZE_MUTANTS += [
-        (backend, "write_small_row", ANY, ROW, r"\[r8\+0x1\]", "[r8+0x0]", "planes=6"),
-        (backend, "write_small_row", ANY, ROW, r"cmovbe +r\d+,r(dx|1[01])", "nop", "planes=6"),
-        (backend, "write_small_rows", ANY, ROWS, r"cmova +rdx,rax", "mov rdx,rax", "count=256"),
-        (backend, "write_small_rows", ANY, ROWS, r"add +rbp,0x100\b", "add rbp,0x80", "count=256"),
+        (backend, "write_small_row", ANY, SMALL_ROW, r"\[r8\+0x1\]", "[r8+0x0]", "planes=6"),
+        (backend, "write_small_row", ANY, SMALL_ROW, r"cmovbe +r\d+,r(dx|1[01])", "nop", "planes=6"),
+        (backend, "write_small_rows", ANY, SMALL_ROWS, r"cmova +rdx,rax", "mov rdx,rax", "count=256"),
+        (backend, "write_small_rows", ANY, SMALL_ROWS, r"add +rbp,0x100\b", "add rbp,0x80", "count=256"),
         (backend, "multiply_small_matrix", ANY, PRODUCT, rf"shl +rax,{shift:#x}\b", f"shl rax,{shift - 1:#x}",
          f"m={group}"),
         (backend, "multiply_small_matrix", ANY, PRODUCT, rf"add +{pass_of_rows},{group:#x}\b",
          f"add {pass_of_rows},{group // 2:#x}", f"m={group // 2}"),
         (backend, "multiply_small_matrix", ANY, PRODUCT, rf"cmp +{pass_of_rows},r{number[1:]}",
          f"cmp {pass_of_rows}d,{number}", f"m={group + 5}")]
+for backend in masks.LANES:
+    SIZE_MUTANTS += [
+        (backend, "multiply", ANY, PASS, r"add +(r\d+),0x40\b", r"add \1,0x80", "rows=64"),
+        (backend, "multiply", ANY, PASS, r"cmova +(r\w+),rax", r"mov \1,rax", "rows=64")]
 for backend, counter in (("portable", "ebp"), ("avx2", "r15d"), ("avx512", "r15d")):
     SIZE_MUTANTS += [
         (backend, "absorb", ANY, ABSORB, r"test +rsi,rsi", "test sil,0xfe", "length=49"),
@@ -244,8 +291,14 @@ MUTANTS_OF_CLANG = [
     ("avx512", "reduce_product<2>", ANY, REDUCE.format(2), r"vfmadd213pd (zmm\d+,zmm\d+),",
      r"vfnmadd213pd \1,"),
 ]
-SIZE_MUTANTS_OF_CLANG = [(backend, "shake128", ANY, SHAKE, r"add +(r\w+),0xa8", r"add \1,0xa0",
-                          "permutations=1") for backend in ("portable", "avx2")]
+SIZE_MUTANTS_OF_CLANG = [
+    ("avx2", "multiply_points<1>", ANY, POINTS.format(1), r"\*8\+0x48", "*4+0x48", "blocks=1"),
+    ("avx512", "multiply_tile", ANY, OF_CODING.format(TILE, 2),
+     r"shr +(r\w+),0x3\b", r"shr \1,0x2", "count=8"),
+    ("avx512", "multiply", ANY, PASS, r"cmovae +(r\w+),(r\w+)", r"mov \1,\2", "rows=64"),
+    ("avx2", "multiply", ANY, PASS, r"add +(r\d+),0x40\b", r"add \1,0x80", "rows=64"),
+    *((backend, "shake128", ANY, SHAKE, r"add +(r\w+),0xa8", r"add \1,0xa0", "permutations=1")
+      for backend in ("portable", "avx2"))]
 
 SIZE_MUTANTS_OF_CLANG += [
     ("portable", "multiply_small_points", ANY, SUMS, r"add +r11,0x1000\b", "add r11,0x800", "elements=1"),
@@ -257,9 +310,9 @@ SIZE_MUTANTS_OF_CLANG += [
 for backend, pass_of_rows, group, shift in (("portable", "r15", 512, 0xc), ("avx2", "r14", 1024, 0xd),
                                             ("avx512", "r14", 2048, 0xe)):
     SIZE_MUTANTS_OF_CLANG += [
-        (backend, "write_small_row", ANY, ROW, r"\[r8\+0x1\]", "[r8+0x0]", "planes=6"),
-        (backend, "write_small_rows", ANY, ROWS, r"cmovb +rdx,r12", "nop", "count=256"),
-        (backend, "write_small_rows", ANY, ROWS, r"add +rbx,0x100\b", "add rbx,0x101", "count=256"),
+        (backend, "write_small_row", ANY, SMALL_ROW, r"\[r8\+0x1\]", "[r8+0x0]", "planes=6"),
+        (backend, "write_small_rows", ANY, SMALL_ROWS, r"cmovb +rdx,r12", "nop", "count=256"),
+        (backend, "write_small_rows", ANY, SMALL_ROWS, r"add +rbx,0x100\b", "add rbx,0x101", "count=256"),
         (backend, "multiply_small_matrix", ANY, PRODUCT, rf"shl +rax,{shift:#x}\b", f"shl rax,{shift - 1:#x}",
          f"m={group}"),
         (backend, "multiply_small_matrix", ANY, PRODUCT, rf"add +{pass_of_rows},{group:#x}\b",

@@ -88,6 +88,7 @@ class RegionMachine(Machine):
         self.finished = Done()  # what has been done of the grid
         self.bounds_kept = None  # function(v) -> facts that loops keep of registers: shapes.Within
         self.most_free = None   # what registers hold at most that change by sizes in any way: shapes.Free
+        self.summarised = False  # whether a loop of many passes that has loops inside is summarised
         self.rehearsing = False  # nothing is stored in arrays or noted
         self.decide = self.by_size
 

@@ -15,7 +15,9 @@ inline constexpr std::size_t tile_rows = 64;
 
 /// Some coefficients of a block, all rows of its tile: by pairs of primes.
 inline constexpr std::size_t at_once = 8;
-using Runs = std::int16_t[plane_pairs][at_once][tile_rows];
+struct Runs {
+    std::int16_t of[plane_pairs][at_once][tile_rows];
+};
 
 /// Where things lie in the workspace of a pass.
 template <class L>
@@ -70,46 +72,74 @@ private:
     std::size_t halves_;
 };
 
+/// The transforms of an element.
+constexpr unsigned halves_of(Coding coding) { return coding == Coding::residues ? 2 : 1; }
+/// Bytes of an element as it is stored.
+constexpr std::size_t element_bytes(Coding coding, std::size_t planes) {
+    return coding == Coding::rounded ? points * rounded_pair_bytes : degree * planes;
+}
+
+/// Functions that say noinline are proved by themselves, and those that call them from what they
+/// do. The ones that say used would lose parameters that no caller varies.
 template <class L, Part part>
-void transform_element(const Roots& roots, const typename L::Words* words, Complex<L>* x) {
+[[gnu::always_inline]] inline void transform_part(const Roots& roots,
+                                                  const typename L::Words* words, Complex<L>* x) {
     const auto source = [&](std::size_t j) {
         return Complex<L>{value<L, part>(words[2 * j]), value<L, part>(words[2 * j + 1])};
     };
     forward<L>(roots, source, x);
 }
 
-/// The transforms of an element.
-constexpr unsigned halves_of(Coding coding) { return coding == Coding::residues ? 2 : 1; }
-
+/// The transform of an element of each lane's row, which begins at rows[lane]; of residues that of
+/// the lower halves, and `stride` places further that of the upper ones. Overwrites `degree` words.
 template <class L, Coding coding>
-void transform_rows(const Roots& roots, const Pass& pass, const std::uint8_t* const* rows,
-                    const Places<L>& places) {
-    for (std::size_t l = 0; l < pass.elements; ++l) {
-        if constexpr (coding == Coding::rounded) {
-            load_rounded<L>(rows, l, places.words());
-            transform_element<L, Part::rounded>(roots, places.words(), places.factor(l, 0));
+[[gnu::noinline, gnu::used]] void transform_element(const Roots& roots,
+                                                    const std::uint8_t* const* rows,
+                                                    std::size_t planes, typename L::Words* words,
+                                                    Complex<L>* x) {
+    if constexpr (coding == Coding::rounded) {
+        load_rounded<L>(rows, words);
+        transform_part<L, Part::rounded>(roots, words, x);
+    } else {
+        load_residues<L>(rows, planes, words);
+        if constexpr (coding == Coding::centred) {
+            transform_part<L, Part::centred>(roots, words, x);
         } else {
-            load_residues<L>(rows, l, pass.planes, places.words());
-            if constexpr (coding == Coding::centred) {
-                transform_element<L, Part::centred>(roots, places.words(), places.factor(l, 0));
-            } else {
-                transform_element<L, Part::low>(roots, places.words(), places.factor(l, 0));
-                transform_element<L, Part::high>(roots, places.words(), places.factor(l, 1));
-            }
+            transform_part<L, Part::low>(roots, words, x);
+            transform_part<L, Part::high>(roots, words, x + Places<L>::stride);
         }
+    }
+}
+
+/// The transforms of all elements of 1 <= count <= width rows, one per lane, the last row again in
+/// lanes behind it.
+template <class L, Coding coding>
+[[gnu::noinline]] void transform_rows(const Roots& roots, const Pass& pass,
+                                      const std::uint8_t* first, std::size_t count,
+                                      const Places<L>& places) {
+    const std::size_t size = element_bytes(coding, pass.planes);
+    const std::uint8_t* rows[L::width];
+    for (std::size_t lane = 0; lane < L::width; ++lane) {
+        rows[lane] = first;
+        if (lane + 1 < count) first += pass.elements * size;
+    }
+    for (std::size_t l = 0; l < pass.elements; ++l) {
+        transform_element<L, coding>(roots, rows, pass.planes, places.words(), places.factor(l, 0));
+        for (const std::uint8_t*& row : rows) row += size;
     }
 }
 
 /// Point by point, sum_l (values of row element l) (values of secret element l).
 template <class L, unsigned halves>
-void multiply_points(const Pass& pass, const Places<L>& places) {
+[[gnu::noinline]] void multiply_points(const Pass& pass, const Places<L>& places) {
     constexpr std::size_t to_next = halves * Places<L>::stride;
+    const std::size_t blocks = pass.blocks, elements = pass.elements;
     for (std::size_t k = 0; k < points; ++k) {
-        for (std::size_t b = 0; b < pass.blocks; ++b) {
-            const double* secret = pass.secrets[b] + 2 * k * pass.elements;
+        for (std::size_t b = 0; b < blocks; ++b) {
+            const double* secret = pass.secrets[b] + 2 * k * elements;
             const Complex<L>* factor = places.factor(0, 0) + k;
             typename L::Doubles re_re[halves]{}, im_im[halves]{}, re_im[halves]{}, im_re[halves]{};
-            for (std::size_t l = 0; l < pass.elements; ++l, secret += 2, factor += to_next) {
+            for (std::size_t l = 0; l < elements; ++l, secret += 2, factor += to_next) {
                 const typename L::Doubles re = L::all(secret[0]), im = L::all(secret[1]);
                 for (unsigned half = 0; half < halves; ++half) {
                     const Complex<L>& at_k = factor[half * Places<L>::stride];
@@ -162,53 +192,53 @@ void collect_runs(const Places<L>& places, std::size_t b, std::size_t coefficien
         const auto* const from = places.residues(b, rows) + coefficient;
         for (std::size_t q = 0; q < plane_pairs; ++q) {
             for (std::size_t i = 0; i < at_once; ++i) {
-                std::memcpy(runs[q][i] + rows * L::width, from[q * degree + i], sizeof *from);
+                std::memcpy(runs.of[q][i] + rows * L::width, from[q * degree + i], sizeof *from);
             }
         }
     }
 }
 
-/// Writes the first `count` residues of runs to columns, from place `first` of each plane on.
+/// Writes the first 1 <= count <= tile_rows residues of runs to columns, from place `first` of each
+/// plane on.
 template <class L>
-void write_runs(const Pass& pass, const Runs& runs, std::uint8_t* const* columns, std::size_t first,
-                std::size_t count) {
-    std::uint8_t part[tile_rows];
+[[gnu::noinline]] void write_runs(const Pass& pass, const Runs& runs, std::uint8_t* const* columns,
+                                  std::size_t first, std::size_t count) {
     for (std::size_t p = 0; p < pass.planes; ++p) {
         const ShortProduct by = short_product(p, pass.factor[p]);
         for (std::size_t i = 0; i < at_once; ++i) {
-            std::uint8_t* const column = columns[i] + p * pass.total + first;
-            std::uint8_t* __restrict const out = count == tile_rows ? column : part;
+            std::uint8_t part[tile_rows];
             for (std::size_t j = 0; j < tile_rows; ++j) {
-                out[j] = multiply_short(runs[p / 2][i][j], by);
+                part[j] = multiply_short(runs.of[p / 2][i][j], by);
             }
-            if (out == part) std::memcpy(column, part, count);
+            std::uint8_t* const column = columns[i] + p * pass.total + first;
+            if (count == tile_rows) {
+                std::memcpy(column, part, tile_rows);
+            } else {
+                std::memcpy(column, part, count);
+            }
         }
     }
 }
 
 /// Writes the columns of a block: `count` residues of a tile, from place `first` of each plane on.
 template <class L>
-void write_columns(const Pass& pass, const Places<L>& places, std::size_t b, std::size_t first,
-                   std::size_t count) {
+[[gnu::noinline]] void write_columns(const Pass& pass, const Places<L>& places, std::size_t b,
+                                     std::size_t first, std::size_t count) {
     for (std::size_t i = 0; i < degree; i += at_once) {
         collect_runs(places, b, i);
         write_runs<L>(pass, places.runs(), pass.columns[b] + i, first, count);
     }
 }
 
+/// 1 <= count <= tile_rows rows, of which the first, number `first`, begins at `rows`.
 template <class L, Coding coding>
-void multiply_tile(const Roots& roots, const Pass& pass, std::size_t first, std::size_t count,
-                   const Places<L>& places) {
+[[gnu::noinline, gnu::used]] void multiply_tile(const Roots& roots, const Pass& pass,
+                                                const std::uint8_t* rows, std::size_t first,
+                                                std::size_t count, const Places<L>& places) {
     constexpr unsigned halves = halves_of(coding);
-    const std::size_t row_bytes =
-        pass.elements *
-        (coding == Coding::rounded ? points * rounded_pair_bytes : degree * pass.planes);
-    for (std::size_t row = 0; row < count; row += L::width) {
-        const std::uint8_t* rows[L::width];  // the last one again where there are no more
-        for (std::size_t lane = 0; lane < L::width; ++lane) {
-            rows[lane] = pass.rows + (first + std::min(row + lane, count - 1)) * row_bytes;
-        }
-        transform_rows<L, coding>(roots, pass, rows, places);
+    const std::size_t row_bytes = pass.elements * element_bytes(coding, pass.planes);
+    for (std::size_t row = 0; row < count; row += L::width, rows += L::width * row_bytes) {
+        transform_rows<L, coding>(roots, pass, rows, std::min(L::width, count - row), places);
         multiply_points<L, halves>(pass, places);
         for (std::size_t b = 0; b < pass.blocks; ++b) {
             for (unsigned half = 0; half < halves; ++half) {
@@ -222,14 +252,26 @@ void multiply_tile(const Roots& roots, const Pass& pass, std::size_t first, std:
     }
 }
 
+template <class L, Coding coding>
+void multiply_tiles(const Roots& roots, const Pass& pass, void* workspace) {
+    const Places<L> places(workspace, pass.elements, halves_of(coding), pass.blocks);
+    const std::size_t tile_bytes = tile_rows * pass.elements * element_bytes(coding, pass.planes);
+    const std::uint8_t* rows = pass.rows;
+    for (std::size_t first = 0; first < pass.count; first += tile_rows, rows += tile_bytes) {
+        multiply_tile<L, coding>(roots, pass, rows, first, std::min(tile_rows, pass.count - first),
+                                 places);
+    }
+}
+
 template <class L>
 void multiply_pass(const Roots& roots, const Pass& pass, void* workspace) {
-    const Places<L> places(workspace, pass.elements, halves_of(pass.coding), pass.blocks);
-    const auto tile = pass.coding == Coding::residues  ? multiply_tile<L, Coding::residues>
-                      : pass.coding == Coding::centred ? multiply_tile<L, Coding::centred>
-                                                       : multiply_tile<L, Coding::rounded>;
-    for (std::size_t first = 0; first < pass.count; first += tile_rows) {
-        tile(roots, pass, first, std::min(tile_rows, pass.count - first), places);
+    switch (pass.coding) {
+        case Coding::residues:
+            return multiply_tiles<L, Coding::residues>(roots, pass, workspace);
+        case Coding::centred:
+            return multiply_tiles<L, Coding::centred>(roots, pass, workspace);
+        case Coding::rounded:
+            return multiply_tiles<L, Coding::rounded>(roots, pass, workspace);
     }
 }
 
@@ -252,9 +294,7 @@ template <class L>
     forward<L>(roots, source, x);
 }
 
-/// 1 <= count <= width elements of a secret of `elements`. A function of its own, as are those
-/// below that say noinline: its machine code is proved by itself, and that of the loop over groups
-/// from what it does.
+/// 1 <= count <= width elements of a secret of `elements`.
 template <class L>
 [[gnu::noinline]] void transform_secret_group(const Roots& roots, const std::int8_t* small,
                                               std::size_t elements, std::size_t count,

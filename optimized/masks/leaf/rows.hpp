@@ -51,28 +51,26 @@ template <class L, Part part>
     return x;
 }
 
-/// Element l of each lane's row, of residues: of its complex coefficient j, words 2 j and 2 j + 1.
+/// An element of each lane's row, of residues: of its complex coefficient j, words 2 j and 2 j + 1.
 template <class L>
-[[gnu::always_inline]] inline void load_residues(const std::uint8_t* const* rows, std::size_t l,
+[[gnu::always_inline]] inline void load_residues(const std::uint8_t* const* rows,
                                                  std::size_t planes, typename L::Words* words) {
     const Pair pair = pair_of_residues(planes);
-    const std::size_t byte = l * degree * planes;
     for (std::size_t j = 0; j < points; j += 2) {
-        L::template load<true>(rows, byte + j * planes, pair, words[2 * j], words[2 * j + 2]);
-        L::template load<false>(rows, byte + (j + points) * planes, pair, words[2 * j + 1],
+        L::template load<true>(rows, j * planes, pair, words[2 * j], words[2 * j + 2]);
+        L::template load<false>(rows, (j + points) * planes, pair, words[2 * j + 1],
                                 words[2 * j + 3]);
     }
 }
 
 /// The same of rounded integers.
 template <class L>
-[[gnu::always_inline]] inline void load_rounded(const std::uint8_t* const* rows, std::size_t l,
+[[gnu::always_inline]] inline void load_rounded(const std::uint8_t* const* rows,
                                                 typename L::Words* words) {
     constexpr std::uint64_t bits = (std::uint64_t{1} << 44) - 1;
-    const std::size_t byte = l * points * rounded_pair_bytes;
     const auto load_pair = [&]<bool ahead>(std::size_t j) {
         typename L::Words first, second;
-        L::template load<ahead>(rows, byte + j * rounded_pair_bytes, rounded_pair, first, second);
+        L::template load<ahead>(rows, j * rounded_pair_bytes, rounded_pair, first, second);
         words[2 * j] = first & bits;
         words[2 * j + 1] = second >> 4;
     };
