@@ -19,11 +19,6 @@ UNPROVED = {"clang++-19": {*((backend, "small_matrix_doubles") for backend in ma
                            ("avx512", "absorb"), ("avx512", "shake128"),
                            ("avx512", "transform_small_group"), ("avx512", "transform_small_matrix")}}
 
-# And planes; everyday the first runs.
-CODINGS = [("rounded", mask_products.ROUNDED, 6), ("residues", mask_products.RESIDUES, 6),
-           ("centred", mask_products.CENTRED, 5)]
-FACTORS = [17, 240, 99, 3, 180, 7]  # of the planes
-
 
 def rows(compiler="g++"):
     """(backend, kernel, sizes, function(image, run)) of those that are due, as runs.runs gives them: everyday
@@ -65,11 +60,6 @@ def all_rows():
         for kernel in ("transform_halves", "multiply_small_points", "write_small_row", "write_small_rows",
                        "multiply_small_matrix"):
             add(backend, kernel, ANY, getattr(mask_columns, kernel))
-    # One stored row of one element, as a whole: with SLIP_FULL alone.
-    for backend in masks.LANES:
-        for name, coding, planes in CODINGS:
-            add(backend, "multiply", f"{name} rows=1", mask_products.multiply, coding, 1, planes, 1, 1,
-                FACTORS[:planes], 1, 3)
     for backend in masks.LANES:
         for kernel in ("absorb", "permute", "squeeze"):
             add(backend, kernel, ANY, getattr(keccak, kernel))
