@@ -145,7 +145,7 @@ MUTANTS = [
     ("avx2", "multiply_small_points", ANY, SUMS, r"vfnmadd231pd", "vfmadd231pd"),
     ("avx512", "multiply_small_points", ANY, SUMS, r"vfnmadd231pd", "vfmadd231pd"),
     ("portable", "transform_element", ANY, OF_CODING.format(ELEMENT, 2), r"(shl +r\w+,)0x20", r"\g<1>0x1c"),
-    ("portable", "transform_element", ANY, OF_CODING.format(ELEMENT, 1), "andpd", "orpd"),
+    ("portable", "transform_element", ANY, OF_CODING.format(ELEMENT, 1), r"pand ", "pandn "),
     ("avx2", "transform_element", ANY, OF_CODING.format(ELEMENT, 2), r"vsubpd", "vaddpd"),
     ("avx2", "transform_element", ANY, OF_CODING.format(ELEMENT, 1),
      r"vcmpltpd +(ymm\d+),(ymm\d+),(ymm\d+)", r"vcmpltpd \1,\3,\2"),
