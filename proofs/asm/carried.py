@@ -17,8 +17,8 @@ from machine import Refused
 
 
 class Chain:
-    """A form of 8 bytes, of which it is one: where pass i begins, a chain after the steps that it takes in
-    first + step i elements."""
+    """A form of as many bytes as a chain has, of which it is one: where pass i begins, a chain after the
+    steps that it takes in first + step i elements."""
 
     def __init__(self, chains, number, first, step, byte):
         self.chains, self.number, self.first, self.step, self.byte = chains, number, first, step, byte
@@ -35,7 +35,7 @@ class Chain:
 
     def put(self, state, place, passes):
         """Writes the byte to its place."""
-        cell = t.to_cells(self.after(passes), 64)[self.byte]
+        cell = t.to_cells(self.after(passes), self.chains.width)[self.byte]
         if place[0] == "byte":
             state.memory[place[1]] = cell
         else:
@@ -44,8 +44,8 @@ class Chain:
             state.vectors[place[1]] = cells
 
     def is_after(self, state, place, passes):
-        """Whether 8 bytes are what the form says after so many passes."""
-        v, self.chains.machine.path = value_at(state, place), state.path
+        """Whether bytes are what the form says after so many passes."""
+        v, self.chains.machine.path = value_at(state, place, self.chains.width // 8), state.path
         if v is None or self.chains.is_first(v):
             return v is not None and self.chains.machine.proved(self.steps(passes) == 0)
         known = self.chains.found(v)
@@ -57,12 +57,15 @@ class Chain:
 
 
 class Chains:
-    """`count` chains of 64 bits. `step(before, element)`; `element(number, k)`: the index of the element that
-    step k of a chain takes, in the array at `pointer`; `taken(number, done)`: how many steps it has taken
+    """`count` chains of `width` bits. `step(before, element)`, which may take elements of `others`, arrays,
+    too; `element(number, k)`: the index of the element that step k of a chain takes, in the array at
+    `pointer`; `taken(number, done)`: how many steps it has taken
     after `done` elements, from the first on; both of integers. `whole`: how many elements there are."""
 
-    def __init__(self, machine, pointer, count, first, step, element, taken, whole):
+    def __init__(self, machine, pointer, count, first, step, element, taken, whole, width=64,
+                 others=()):
         self.machine, self.region, self.count = machine, machine.regions[t.ident(pointer)], count
+        self.width, self.others = width, [machine.regions[t.ident(other)] for other in others]
         self.first, self.step, self.element = first, step, element
         self.taken, self.whole = taken, whole
         self.values, self.forms, self.kept = {}, {}, []
@@ -77,7 +80,7 @@ class Chains:
             return self.first
         key = number, steps if t.is_int(steps) else ("integer", steps.get_id())
         if key not in self.values:
-            v = self.machine.unknown(f"chain[{number}]", 64)
+            v = self.machine.unknown(f"chain[{number}]", self.width)
             self.values[key], self.forms[t.ident(v)] = v, (number, steps)
             self.kept.append(steps)
             self.mark(v)
@@ -103,14 +106,15 @@ class Chains:
         """The same of a value that is no variable."""
         variables = self.machine.run.variables_of(v)
         own = [one for one in variables if t.ident(one) in self.region.places]
-        others = [one for one in variables if t.ident(one) not in self.region.places]
+        others = [one for one in variables if t.ident(one) not in self.region.places and not any(
+            t.ident(one) in other.places for other in self.others)]
         if len(others) > 1 or any(t.ident(one) not in self.forms for one in others):
             return None
         for before in t.parts_of(v) if own else ():
             before = before.as_long() if t.is_number(before) else before
             base = None if t.is_int(before) else self.found(before)
             for one in own if base or t.is_int(before) and before == self.first else ():
-                if t.term(self.step(before, one), 64).eq(v):
+                if t.term(self.step(before, one), self.width).eq(v):
                     return self.after_step(base, one, before)
         return None
 
@@ -128,7 +132,7 @@ class Chains:
 
     def is_kept(self, before):
         after = self.step(before, 0)
-        return t.term(after, 64).eq(t.term(before, 64))
+        return t.term(after, self.width).eq(t.term(before, self.width))
 
     def is_first(self, v):
         return t.is_int(v) and v == self.first
@@ -154,7 +158,7 @@ class Chains:
             if t.is_int(node) or t.ident(node) in seen:
                 continue
             seen.add(t.ident(node))
-            known = self.found(node) if z3.is_bv(node) and t.width_of(node) == 64 else None
+            known = self.found(node) if z3.is_bv(node) and t.width_of(node) == self.width else None
             if self.is_whole(known):
                 lanes[known[0]] = node
             else:
@@ -195,41 +199,42 @@ class Chains:
 REHEARSED = 8  # passes from which it is guessed what a loop carries
 
 
-def eight_cells(state, place):
-    """The 8 bytes that begin at the place of a byte; None if they are not all there."""
+def cells_at(state, place, size):
+    """The bytes that begin at the place of a byte; None if they are not all there."""
     if place[0] == "vector":
-        cells = state.vectors[place[1]][place[2]:place[2] + 8]
-        return cells if len(cells) == 8 else None
-    cells = [state.memory.get(place[1] + k) for k in range(8)]
+        cells = state.vectors[place[1]][place[2]:place[2] + size]
+        return cells if len(cells) == size else None
+    cells = [state.memory.get(place[1] + k) for k in range(size)]
     return None if None in cells else cells
 
 
-def of_eight(places):
-    """Those of some places of bytes at which 8 of them begin, one after the other."""
+def of_whole(places, size):
+    """Those of some places of bytes at which so many of them begin, one after the other."""
     def following(place, k):
         return (*place[:-1], place[-1] + k)
-    return [place for place in places if place[0] in ("vector", "byte") and place[-1] % 8 == 0 and all(
-        following(place, k) in places for k in range(8))]
+    return [place for place in places if place[0] in ("vector", "byte") and place[-1] % size == 0 and all(
+        following(place, k) in places for k in range(size))]
 
 
-def bytes_from(place):
-    return [(*place[:-1], place[-1] + k) for k in range(8)]
+def bytes_from(place, size):
+    return [(*place[:-1], place[-1] + k) for k in range(size)]
 
 
 def guessed(chains, states, places, is_last=False):
-    """({place of 8 bytes: Chain of the first byte} that one pass after another suggests, how many chains are
+    """({place of bytes: Chain of the first one} that one pass after another suggests, how many chains are
     known where not all are); `states`: where the passes begin. Where nothing more is found out (`is_last`),
     chains that have not begun are thought to stand at the places that have not changed, in order."""
     begin, ends = {}, {}
     for place in places:
-        first, last = (value_at(state, place) for state in (states[0], states[-1]))
+        first, last = (value_at(state, place, chains.width // 8) for state in (
+            states[0], states[-1]))
         known, found = (None if v is None else chains.found(v) for v in (first, last))
         if found and (known and known[0] == found[0] or chains.is_first(first)):
             begin[place], ends[place] = (found[0], known[1] if known else 0), found
     missing = sorted(set(range(chains.count)) - {number for number, _ in begin.values()})
     if is_last:
         idle = [place for place in sorted(places)
-                if all(chains.is_first(value_at(one, place)) for one in states)]
+                if all(chains.is_first(value_at(one, place, chains.width // 8)) for one in states)]
         for place, number in zip(idle, missing):
             begin[place] = ends[place] = number, 0
     numbers = {number: place for place, (number, _) in reversed(begin.items())}
@@ -243,6 +248,6 @@ def guessed(chains, states, places, is_last=False):
     return {place: Chain(chains, number, first, step, 0) for place, (number, _) in begin.items()}, 0
 
 
-def value_at(state, place):
-    cells = eight_cells(state, place)
+def value_at(state, place, size):
+    cells = cells_at(state, place, size)
     return None if cells is None else t.from_cells(cells)

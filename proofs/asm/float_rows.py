@@ -2,8 +2,11 @@
 each element in their order (floats.py). What stands in an array that is changed in place is read before it is
 written there (grids.py)."""
 
+import z3
+
 import floats
 import terms as t
+from carried import Chains
 from grids import Grid, Part
 from machine import Refused
 from run import walk
@@ -156,9 +159,42 @@ def gelu(image, run, backend):
     explorer.call(f"{SPACE}{backend}::gelu", [x_at, n])
 
 
+def sums_of_products(machine, a_at, b_at, n):
+    """The sums of a[j] b[j] in 8 lanes, each from 0 on, lane l of every 8th product from the l-th on."""
+    b = machine.reader(b_at)
+
+    def step(before, element):
+        if t.is_int(element):
+            raise Refused("a product of a sum under a lane mask")
+        index, _ = sums.region.places[t.ident(element)]
+        return total(before, product(element, b(0, index)))
+    sums = Chains(machine, a_at, 8, 0, step, lambda lane, k: 8 * k + lane,
+                  lambda lane, done: (done + 7 - lane) / 8 if z3.is_expr(done) else (done + 7 - lane) // 8,
+                  machine.sizes.total(n), 32, [b_at])
+    return sums
+
+
+def ordered(lanes):
+    """The ordered sum from its lanes."""
+    halves = [total(lanes[l], lanes[l + 4]) for l in range(4)]
+    return total(total(total(halves[0], halves[1]), halves[2]), halves[3])
+
+
+def dot(image, run, backend):
+    machine, explorer = run.of_any_size()
+    n = machine.sizes.symbol("n", 0, MOST)
+    (a_at, _), (b_at, _) = (array(run, machine, name, n) for name in "ab")
+    sums = sums_of_products(machine, a_at, b_at, n)
+
+    def conclude():
+        code = t.from_cells(machine.vectors[0][:4])
+        run.expect(code, ordered(sums.concluded(code)), 32, "the sum")
+    explorer.call(f"{SPACE}{backend}::dot", [a_at, b_at, n], conclude)
+
+
 def add_rows(table):
     for backend in ("portable", "avx2", "avx512"):
-        for function in (add, rotate, swiglu, gelu):
+        for function in (add, rotate, swiglu, gelu, dot):
             table(backend, function.__name__, ANY, function)
 
 
@@ -169,9 +205,13 @@ MUTANTS = [
     ("avx2", "swiglu", ANY, "swiglu", r"(vpslld .*,)0x17", r"\g<1>0x16"),
     ("avx512", "gelu", ANY, "gelu", "vpcmpled", "vpcmpltd"),
     ("portable", "gelu", ANY, "gelu", "pcmpgtd", "pcmpeqd"),
+    ("avx512", "dot", ANY, "dot", "vaddps", "vsubps"),
 ]
 # Vectors counted in 8 bits; of two vectors the last one taken for what is left.
 SIZE_MUTANTS = [
+    ("avx2", "dot", ANY, "dot", r"cmp +rdx,rax", "cmp dl,al", "n=9"),
+    ("avx2", "dot", ANY, "dot", r"(and +rax,0xf+)8\b", r"\g<1>0", "n=9"),
+    ("avx512", "dot", ANY, "dot", r"add +rax,0x8\b", "add al,0x8", "n=9"),
     ("portable", "add", ANY, "add", r"cmp +rcx,rax", "cmp cl,al", "n=6"),
     ("avx2", "add", ANY, "add", r"(and +\w+,0xf+)8\b", r"\g<1>0", "n=9"),
     ("avx512", "add", ANY, "add", r"and +rsi,0xf+0\b", "and rsi,0xffffffffffffffe0", "n=20"),

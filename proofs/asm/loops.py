@@ -14,7 +14,7 @@ import itertools
 import z3
 
 import terms as t
-from carried import REHEARSED, bytes_from, guessed, of_eight
+from carried import REHEARSED, bytes_from, guessed, of_whole
 from machine import Exhausted, Refused, same
 from regions import Fork, Interval, claimed
 from shapes import (UNKNOWN, Affine, Free, Loop, Shape, Within, changes, common, is_of_sizes, loops_of,
@@ -367,7 +367,8 @@ class Explorer:
 
     def carrying(self, shape, bounds, loop):
         """The same, with what loops carry, as far as passes that store nothing show."""
-        places = of_eight({place for place, form in shape.forms.items() if form == UNKNOWN})
+        size = self.machine.chains.width // 8
+        places = of_whole({place for place, form in shape.forms.items() if form == UNKNOWN}, size)
         if not places or any(head in loop.body for head in self.loops if head != loop.head):
             return shape
         states, forms, count, known = [shape.first], {}, 1, 0
@@ -381,7 +382,7 @@ class Explorer:
             forms, _ = guessed(self.machine.chains, states, places, True)
         while forms:
             own = {at: form.of_byte(k) for place, form in forms.items()
-                   for k, at in enumerate(bytes_from(place))}
+                   for k, at in enumerate(bytes_from(place, size))}
             richer = Shape(shape.first, shape.forms | own, shape.passes)
             wrong = {place for state in self.rehearsal(richer.state(self.machine, bounds), loop)
                      for place in richer.broken(state, self.sizes)} | richer.not_at_first()

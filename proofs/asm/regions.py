@@ -308,9 +308,9 @@ class RegionMachine(Machine):
     def load(self, address, size):
         if t.is_int(address):
             cells = super().load(address, size)
-            if not self.chains or self.scouting or size != 8:
+            if not self.chains or self.scouting or 8 * size != self.chains.width:
                 return cells
-            return t.to_cells(self.chains.named(t.from_cells(cells)), 64)
+            return t.to_cells(self.chains.named(t.from_cells(cells)), self.chains.width)
         if self.scouting:
             return self.unknown_cells(size)
         region, chunk, offset = self.located(address, size)

@@ -275,7 +275,7 @@ class Shape:
                 wrong.append(place)
             if type(form) is Chain and form.byte == 0 and not form.is_kept(
                     state, place, sizes.symbols[t.ident(self.passes)]):
-                wrong += bytes_from(place)
+                wrong += bytes_from(place, form.chains.width // 8)
             if type(form) is Total and form.byte == 0 and not form.is_after(state, place, following, 1):
                 wrong += totals.bytes_from(place, form.width)
         for place in changes_of_registers(self.first, state):
@@ -302,7 +302,7 @@ class Shape:
             if type(form) is Chain and form.byte == 0:
                 for passes in (number + 1, number):
                     if form.is_after(state, place, passes):
-                        for k, at in enumerate(bytes_from(place)):
+                        for k, at in enumerate(bytes_from(place, form.chains.width // 8)):
                             form.of_byte(k).put(state, at, passes)
                         break
             if type(form) is Total and form.byte == 0:

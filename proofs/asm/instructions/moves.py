@@ -397,6 +397,14 @@ def blend(m, i, vex):
     m.write_vector(i.operands[0], out, vex)
 
 
+@vector("movshdup", "movsldup")
+def twice(m, i, vex):
+    """Of each pair of lanes the upper one, or the lower one, in both."""
+    size, odd = size_of(i), i.name.lstrip("v") == "movshdup"
+    lanes = m.lanes(i.operands[-1], size, 4)
+    put(m, i, [lanes[k | 1 if odd else k & ~1] for k in range(size // 4)], 4, vex)
+
+
 @vector("insertps")
 def insert_lane(m, i, vex):
     """One lane of a vector, or of memory, into another one's; some lanes are 0."""
