@@ -206,6 +206,8 @@ MUTANTS = [
     ("avx512", "gelu", ANY, "gelu", "vpcmpled", "vpcmpltd"),
     ("portable", "gelu", ANY, "gelu", "pcmpgtd", "pcmpeqd"),
     ("avx512", "dot", ANY, "dot", "vaddps", "vsubps"),
+    # Squares of a.
+    ("avx2", "dot", ANY, "dot", r"\[rsi\+rax\*4-0x20\]", "[rcx+rax*4-0x20]"),
 ]
 # Vectors counted in 8 bits; of two vectors the last one taken for what is left.
 SIZE_MUTANTS = [
