@@ -212,11 +212,11 @@ SIZE_MUTANTS = [
     ("avx2", "dequantise", ANY, "dequantise", r"cmp +rdx,0x3\b", "cmp rdx,0x2", "m=21"),
     ("avx512", "dequantise", ANY, "dequantise", "cmp +rdi,rax", "cmp edi,eax", "m=21"),
     ("avx512", "dequantise", ANY, "dequantise", r"cmp +rdi,0x7\b", "cmp rdi,0x6", "m=21"),
-    # A lane that the fifth square goes to; passes counted in 16 bits; a rest of 5 or of 7.
+    # A lane that the fifth square goes to; passes counted in 16 bits; half a rest, or one of 7.
     ("portable", "quantise", ANY, "quantise", r"and +edx,0x7\b", "and edx,0x3", "n=4"),
     ("portable", "quantise", ANY, "quantise", "cmp +rsi,rax", "cmp si,ax", "n=18"),
-    ("avx2", "quantise", ANY, "quantise", r"cmp +rax,0x6\b", "cmp rax,0x3", "n=11"),
-    ("avx2", "quantise", ANY, "quantise", "cmp +rax,rsi", "cmp ax,si", "n=11"),
+    ("avx2", "quantise", ANY, "quantise", r"shl +rdx,0x2\b", "shl rdx,0x1", "n=8"),
+    ("avx2", "quantise", ANY, "quantise", "cmp +r13,rax", "cmp r13w,ax", "n=11"),
     ("avx512", "quantise", ANY, "quantise", r"cmp +rcx,0x7\b", "cmp rcx,0x6", "n=21"),
     ("avx512", "quantise", ANY, "quantise", "cmp +rsi,rax", "cmp si,ax", "n=21"),
     # Steps counted in 8 or 16 bits, their bytes in 8.
@@ -396,6 +396,11 @@ SIZE_MUTANTS_OF_CLANG = [
     # The last magnitude for the greatest; 4 lanes for 8.
     ("portable", "quantise", ANY, "quantise", r"cmovle +r8d,r10d", "mov r8d,r10d", "n=1"),
     ("portable", "quantise", ANY, "quantise", r"and +r8d,0x7\b", "and r8d,0x3", "n=4"),
+    # Half a rest, or one of 7; passes counted in 16 bits.
+    ("avx2", "quantise", ANY, "quantise", r"shl +rdx,0x2\b", "shl rdx,0x1", "n=8"),
+    ("avx2", "quantise", ANY, "quantise", "cmp +rax,rsi", "cmp ax,si", "n=11"),
+    ("avx512", "quantise", ANY, "quantise", r"cmp +rcx,0x8\b", "cmp rcx,0x7", "n=21"),
+    ("avx512", "quantise", ANY, "quantise", "cmp +rcx,rsi", "cmp cx,si", "n=21"),
     ("portable", "add_products_4_1", ANY, "add_products_4_1", r"cmp +rcx,0x8\b", "cmp rcx,0x7",
      "n=3"),
     ("portable", "multiply_rows<2, 4>", ANY, "multiply_rows<2ul, 4ul>", r"add +r13,0x400\b", "add r13,0x402",

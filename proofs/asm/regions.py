@@ -412,7 +412,7 @@ class RegionMachine(Machine):
             return super().store(to, self.unknown_cells(most))
         region, chunk, offset, bits = self.elements_copied(source, size, most)
         first, before = self.first_element(region, chunk, offset)
-        if before or region is self.watched:
+        if before or region is self.watched and not self.is_told:
             raise Refused("copies something else than elements to the stack")
         self.check_read(region, chunk, offset, t.add(offset, size, 64))
         if not t.is_int(size) and any(cell != 0 for cell in super().load(to, most)):

@@ -34,7 +34,6 @@ def is_due(sizes):
 ANY = "any size"
 # What is proved of any size of g++'s code alone: of other compilers' code it is proved at these sizes.
 LISTED = {
-    "quantise": {"avx2": ("n=8", "n=11"), "avx512": ("n=3", "n=21")},
     "dot": {backend: ("n=5", "n=21") for backend in ("portable", "avx2", "avx512")},
 }
 

@@ -34,19 +34,19 @@ std::int32_t largest_magnitude_bits(const float* x, std::size_t n) {
 /// S of ENC-1: the ordered sum of the squares, each of them exact in binary64.
 double sum_of_squares(const float* x, std::size_t n) {
     __m256d low = _mm256_setzero_pd(), high = low;
-    std::size_t j = 0;
-    for (; j + 8 <= n; j += 8) {
-        const __m256d first = load_4(x + j), second = load_4(x + j + 4);
+    const auto add_8 = [&](const float* from) __attribute__((always_inline)) {
+        const __m256d first = load_4(from), second = load_4(from + 4);
         low = _mm256_add_pd(low, _mm256_mul_pd(first, first));
         high = _mm256_add_pd(high, _mm256_mul_pd(second, second));
-    }
+    };
+    std::size_t j = 0;
+    for (; j + 8 <= n; j += 8) add_8(x + j);
+    float rest[8] = {};
+    __builtin_memcpy(rest, x + j, (n - j) * sizeof *rest);
+    add_8(rest);
     double lane[float_lanes];
     _mm256_storeu_pd(lane, low);
     _mm256_storeu_pd(lane + 4, high);
-    for (std::size_t l = 0; j + l < n; ++l) {
-        const double value = x[j + l];
-        lane[l] += value * value;
-    }
     return ordered_total(lane);
 }
 

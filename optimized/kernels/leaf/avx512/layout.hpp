@@ -65,12 +65,18 @@ static_assert(largest_sum < std::int64_t{1} << 30);
 template <class Body>
 [[gnu::always_inline]] static inline void for_each_16(std::size_t n, const Body& body) {
     std::size_t i = 0;
+#if defined(__clang__)
+#pragma clang loop unroll(disable)
+#endif
     for (; i + 16 <= n; i += 16) body(i, __mmask16{0xffff});
     if (i < n) body(i, first_16(n - i));
 }
 template <class Body>
 [[gnu::always_inline]] static inline void for_each_8(std::size_t n, const Body& body) {
     std::size_t i = 0;
+#if defined(__clang__)
+#pragma clang loop unroll(disable)
+#endif
     for (; i + 8 <= n; i += 8) body(i, __mmask8{0xff});
     if (i < n) body(i, first_8(n - i));
 }
