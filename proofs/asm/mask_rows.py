@@ -6,18 +6,13 @@ import keccak
 import mask_columns
 import mask_groups
 import mask_passes
-import mask_products
 import masks
 from mutants import Mutant, first_per
 from runs import ANY
 
 COMPILERS = "g++", "clang++-19"  # whose code is proved
-# What of other compilers' code is not, (backend, kernel) or a row: a result in no normal form; gathers, which
-# the model of the machine does not have; a store of AVX-512's `transform_small_group` of which it is not found
-# at which double it begins.
-UNPROVED = {"clang++-19": {*((backend, "small_matrix_doubles") for backend in masks.LANES),
-                           ("avx512", "absorb"), ("avx512", "shake128"),
-                           ("avx512", "transform_small_group"), ("avx512", "transform_small_matrix")}}
+# What of other compilers' code is not, (backend, kernel) or a row.
+UNPROVED = {}
 
 
 def rows(compiler="g++"):
@@ -280,6 +275,12 @@ MUTANTS_OF_CLANG = [
     ("avx512", "inverse", ANY, "inverse", "vsubpd", "vaddpd"),
     ("avx512", "reduce_product<2>", ANY, REDUCE.format(2), r"vfmadd213pd (zmm\d+,zmm\d+),",
      r"vfnmadd213pd \1,"),
+    ("portable", "small_matrix_doubles", ANY, "small_matrix_doubles", r"shl +rax,0x9\b", "shl rax,0x8"),
+    ("avx2", "small_matrix_doubles", ANY, "small_matrix_doubles", r"shl +rax,0xa\b", "shl rax,0x9"),
+    ("avx512", "small_matrix_doubles", ANY, "small_matrix_doubles", r"shl +rax,0xb\b", "shl rax,0xc"),
+    ("avx512", "absorb", ANY, ABSORB, r"(xor +BYTE PTR .*,)0x1f", r"\g<1>0x1e"),
+    ("avx512", "absorb", ANY, ABSORB, r"(vpbroadcastq zmm\d+)\{k1\}", r"\1"),
+    ("avx512", "transform_small_group", ANY, MATRIX_GROUP, "vsubpd", "vaddpd"),
 ]
 SIZE_MUTANTS_OF_CLANG = [
     ("avx2", "multiply_points<1>", ANY, POINTS.format(1), r"\*8\+0x48", "*4+0x48", "blocks=1"),
@@ -288,8 +289,9 @@ SIZE_MUTANTS_OF_CLANG = [
     ("avx512", "multiply", ANY, PASS, r"cmovae +(r\w+),(r\w+)", r"mov \1,\2", "rows=64"),
     ("avx2", "multiply", ANY, PASS, r"add +(r\d+),0x40\b", r"add \1,0x80", "rows=64"),
     *((backend, "shake128", ANY, SHAKE, r"add +(r\w+),0xa8", r"add \1,0xa0", "permutations=1")
-      for backend in ("portable", "avx2"))]
-
+      for backend in ("portable", "avx2")),
+    *((backend, "small_matrix_doubles", ANY, "small_matrix_doubles", r"shr +rax\b", "shr ax", "rows=5")
+      for backend in masks.LANES)]
 SIZE_MUTANTS_OF_CLANG += [
     ("portable", "multiply_small_points", ANY, SUMS, r"add +r11,0x1000\b", "add r11,0x800", "elements=1"),
     ("avx2", "multiply_small_points", ANY, SUMS, r"add +r10,0x2\b", "add r10,0x1", "elements=1"),

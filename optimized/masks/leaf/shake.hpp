@@ -120,10 +120,10 @@ template <class L>
         bytes[length] ^= 0x1f;
         bytes[shake128_rate - 1] ^= 0x80;
     }
-    for (std::size_t i = 0; i < rate_words; ++i) {
-        for (std::size_t lane = 0; lane < L::width; ++lane) state[i][lane] = rows[lane][i];
+    std::fill_n(state, 25, typename L::Words{});
+    for (std::size_t lane = 0; lane < L::width; ++lane) {
+        for (std::size_t i = 0; i < rate_words; ++i) state[i][lane] = rows[lane][i];
     }
-    std::fill_n(state + rate_words, 25 - rate_words, typename L::Words{});
 }
 
 /// The bytes that a permutation gives, those of a lane `stride` bytes behind those of the one

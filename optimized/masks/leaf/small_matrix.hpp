@@ -10,8 +10,8 @@ namespace slip::masks {
 /// number of each lane.
 template <class L>
 std::size_t small_matrix_doubles(std::size_t rows, std::size_t elements) {
-    return (rows + L::width - 1) / L::width * points * elements * sizeof(Complex<L>) /
-           sizeof(double);
+    const std::size_t groups = (rows + L::width - 1) / L::width;
+    return groups * elements * (points * sizeof(Complex<L>) / sizeof(double));
 }
 
 /// One element of 1 <= count <= width rows: `small` and `out` are those of the first.
