@@ -61,6 +61,7 @@ WRONG = [
     ("pop rbx", "lea rsp,[rsp+0x8]"),
     ("leave", "pop rbp"),
     ("xchg rax,rbx", "mov rax,rbx"),
+    ("xchg cx,ax", "xchg ax,ax"),
     ("rep stos QWORD PTR es:[rdi],rax", "stos QWORD PTR es:[rdi],rax"),
     ("rep stos QWORD PTR es:[rdi],rax", "rep stos DWORD PTR es:[rdi],eax"),
     ("rep movs QWORD PTR es:[rdi],QWORD PTR ds:[rsi]", "rep stos QWORD PTR es:[rdi],rax"),

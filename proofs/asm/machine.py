@@ -56,7 +56,6 @@ class Machine:
         self.population = self.kept = None  # of masks that depend on data: run.Appended
         self.lookup = self.places = None  # of a table of the places of ones: run.Appended
         self.appended = None  # memory whose places depend on data: run.Appended
-        self.junk = None      # ids of unknowns; what is computed from them alone is anything
         self.scouting = False  # whether only places and conditions matter, not data: loops.py
 
     # --- memory and operands -------------------------------------------------------------------
@@ -96,16 +95,8 @@ class Machine:
         """Anything: what an uninitialised register or byte of the stack holds."""
         self.unknowns += 1
         v = z3.BitVec(f"{what}[{self.unknowns}]", width)
-        key = t.keep(v)
-        if self.junk is not None:
-            self.junk.add(key)
+        t.keep(v)
         return v
-
-    def is_junk(self, v):
-        """Whether a term is of `junk` alone, as far as is seen at once."""
-        if t.kind(v) in (z3.Z3_OP_EXTRACT, z3.Z3_OP_CONCAT):
-            return all(t.is_number(part) or self.is_junk(part) for part in t.parts_of(v))
-        return t.ident(v) in self.junk
 
     def unknown_cells(self, size):
         return t.to_cells(self.unknown("any", 8 * size), 8 * size) if size else []

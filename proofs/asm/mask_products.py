@@ -9,7 +9,7 @@ import z3
 import floats
 import ring
 import terms as t
-from masks import DEGREE, LOW_BITS, POINTS, bits, doubles, nearest, symbol, transform_of, workspace
+from masks import DEGREE, LOW_BITS, POINTS, bits, nearest
 from spec import PRIMES, modulus, remainder
 
 THREE_TO_51 = bits(3 << 51)

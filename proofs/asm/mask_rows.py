@@ -11,24 +11,10 @@ from mutants import Mutant, first_per
 from runs import ANY
 
 COMPILERS = "g++", "clang++-19"  # whose code is proved
-# What of other compilers' code is not, (backend, kernel) or a row.
-UNPROVED = {}
 
 
-def rows(compiler="g++"):
-    """(backend, kernel, sizes, function(image, run)) of those that are due, as runs.runs gives them: everyday
-    the first of each kernel's."""
-    left_out = UNPROVED.get(compiler, set())
-    table = [row for row in all_rows() if not {row[:2], row[:3]} & left_out]
-    if "SLIP_FULL" in os.environ:
-        return table
-    first = {}
-    for row in table:
-        first.setdefault(row[:2], row)
-    return list(first.values())
-
-
-def all_rows():
+def rows():
+    """(backend, kernel, sizes, function(image, run)), as runs.runs gives them."""
     table = []
 
     def add(backend, kernel, sizes, function, *arguments):

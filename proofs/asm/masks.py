@@ -111,16 +111,6 @@ def transform_of(run, backend):
         roots[k:k + 3] for k in range(0, 63, 3)], [roots[k:k + 2] for k in range(63, 95, 2)])
 
 
-def workspace(run, backend, elements, blocks):
-    """Room of which anything may be the content, as large as the backend says."""
-    run.machine.call(f"{SPACE}Places<{SPACE}{backend}::Lanes>::bytes", [elements, blocks])
-    size = run.machine.returned()
-    run.machine.junk, run.machine.apart = set(), 16
-    at = run.room(size, 64)
-    run.machine.memory |= enumerate(run.machine.unknown_cells(size), at)
-    return at
-
-
 EXTENT = 1 << 32  # of rows
 MOST_ELEMENTS, MOST_BLOCKS = 16, 4
 

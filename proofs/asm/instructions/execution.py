@@ -24,33 +24,6 @@ def check_alignment(m, i, plain, vex):
                 raise Refused("a misaligned address")
 
 
-def is_of_junk(m, i, vex):
-    """Whether an instruction computes from bytes of `junk`, and else from numbers: its result is taken for
-    anything."""
-    if i.operands[0].mask or i.operands[0].kind != "vector":
-        return False
-    sources = i.operands[vex:]
-    texts = [o.text for o in sources if o.kind != "immediate"]
-    if len(texts) > 1 and len(set(texts)) == 1:
-        return False  # 0 or ones, whatever there was
-    found = False
-    for operand in sources:
-        for cell in m.vectors[operand.register][:operand.width // 8] if operand.kind == "vector" else ():
-            if isinstance(cell, tuple):
-                if cell[0].get_id() not in m.junk:
-                    return False
-                found = True
-        if operand.kind not in ("vector", "immediate") and not is_constant(m, operand):
-            return False
-    return found
-
-
-def is_constant(m, operand):
-    """Whether an operand is memory of numbers."""
-    return operand.kind == "memory" and operand.width is not None and all(
-        isinstance(cell, int) for cell in m.load(m.address(operand), operand.width // 8))
-
-
 def leaves_number(plain, operands):
     """Whether an instruction clears a register, or widens a constant: it may be a permutation."""
     return CLEARS.match(plain) and is_of_one(operands[-2:]) or WIDENS.match(plain) and (
@@ -76,8 +49,7 @@ def execute(m, i):
             raise Refused("an operand with a place per lane")
         check_alignment(m, i, plain, vex)
         if plain not in moves.NAMES and i.operands[0].kind in ("vector", "mask") and (
-                m.scouting and not leaves_number(plain, i.operands)
-                or m.junk is not None and is_of_junk(m, i, vex)):
+                m.scouting and not leaves_number(plain, i.operands)):
             return m.leave_unknown(i.operands[0], vex)  # data, which decides nothing
         return VECTOR[plain](m, i, vex)
     raise Refused(f"unknown instruction '{name}'")

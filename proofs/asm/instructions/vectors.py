@@ -56,8 +56,7 @@ def lanewise(element, function, *names):
         size = size_of(i)
         if a.text == b.text and names[0] in ("pxor", "psubd", "psubb"):
             return put(m, i, [0] * (size // element), element, vex)
-        apply = function if m.junk is None else but_for_junk(function)
-        put(m, i, each(lambda x, y: apply(m, x, y, 8 * element), m.lanes(a, size, element),
+        put(m, i, each(lambda x, y: function(m, x, y, 8 * element), m.lanes(a, size, element),
                        m.lanes(b, size, element)), element, vex)
     for name in names:
         VECTOR[name] = run
@@ -68,16 +67,6 @@ def added(m, a, b, width):
     if m.modulo_2 and not t.is_int(a) and not t.is_int(b) and a.eq(b):
         return t.concat([(t.extract(a, 0, width - 1), width - 1), (0, 1)])
     return t.add(a, b, width)
-
-
-def but_for_junk(function):
-    """The same where of junk anything comes."""
-    def run(m, a, b, width):
-        operands = [v for v in (a, b) if not t.is_int(v)]
-        if operands and all(m.is_junk(v) for v in operands):
-            return m.unknown("junk", width)
-        return function(m, a, b, width)
-    return run
 
 
 def compare_lanes(m, i, relation, negated, element):
