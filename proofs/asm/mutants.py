@@ -397,7 +397,7 @@ SIZE_MUTANTS_OF_CLANG = [
     ("portable", "quantise", ANY, "quantise", r"cmovle +r8d,r10d", "mov r8d,r10d", "n=1"),
     ("portable", "quantise", ANY, "quantise", r"and +r8d,0x7\b", "and r8d,0x3", "n=4"),
     # Half a rest, or one of 7; passes counted in 16 bits.
-    ("avx2", "quantise", ANY, "quantise", r"shl +rdx,0x2\b", "shl rdx,0x1", "n=8"),
+    ("avx2", "quantise", ANY, "quantise", r"shl +rax,0x2\b", "shl rax,0x1", "n=8"),
     ("avx2", "quantise", ANY, "quantise", "cmp +rax,rsi", "cmp ax,si", "n=11"),
     ("avx512", "quantise", ANY, "quantise", r"cmp +rcx,0x8\b", "cmp rcx,0x7", "n=21"),
     ("avx512", "quantise", ANY, "quantise", "cmp +rcx,rsi", "cmp cx,si", "n=21"),

@@ -41,9 +41,11 @@ double sum_of_squares(const float* x, std::size_t n) {
     };
     std::size_t j = 0;
     for (; j + 8 <= n; j += 8) add_8(x + j);
-    float rest[8] = {};
-    __builtin_memcpy(rest, x + j, (n - j) * sizeof *rest);
-    add_8(rest);
+    if (j < n) {
+        float rest[8] = {};
+        __builtin_memcpy(rest, x + j, (n - j) * sizeof *rest);
+        add_8(rest);
+    }
     double lane[float_lanes];
     _mm256_storeu_pd(lane, low);
     _mm256_storeu_pd(lane + 4, high);
