@@ -58,8 +58,8 @@ private:
     std::size_t per_step_;  // bytes
 };
 
-/// The same of less than 2 * width elements, or, of single ones, of less than four: those of whole
-/// vectors are one each.
+/// Calls step(width, j) for elements first .. n - 1, of which there are fewer than 2 * width, or
+/// fewer than four if width is 1: at most once per width above 1, at most three times for 1.
 template <std::size_t width, class Step>
 [[gnu::always_inline]] inline void for_the_rest(std::size_t first, std::size_t n,
                                                 const Step& step) {

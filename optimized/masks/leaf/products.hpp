@@ -275,8 +275,8 @@ void multiply_pass(const Roots& roots, const Pass& pass, void* workspace) {
     }
 }
 
-/// Each lane has an element of its own, `stride` bytes behind the one before; lanes from number
-/// `count` on are zero. The inverse transform multiplies by `points`: these values are divided by
+/// Each of the first `count` lanes has an element of its own, `stride` bytes behind the one before;
+/// the others are zero. The inverse transform multiplies by `points`: these values are divided by
 /// them, which is exact.
 template <class L>
 [[gnu::always_inline]] inline void transform_small(const Roots& roots, const std::int8_t* small,

@@ -70,7 +70,7 @@ def lea(m, i):
 def xchg(m, i):
     a, b = i.operands
     if a.text == b.text and a.width == 16:
-        return  # `xchg ax,ax`, which fills up space: a term in parts would be another one
+        return  # `xchg ax,ax` is padding; writing 16 bits back would take the register's term apart
     first, second = m.read(a), m.read(b)
     m.write(a, second)
     m.write(b, first)
