@@ -25,6 +25,8 @@ void* __memcpy_chk(void* p, const void*, unsigned long, unsigned long) { return 
 void __stack_chk_fail() {} }
 """
 
+RELRO = 0x6474e552  # of a segment: read-only after relocation
+
 UNKNOWN_TO_CLANG = {"-fno-ipa-ra"}  # a flag of g++'s, in the commands of a build with it
 
 
@@ -78,8 +80,8 @@ def link(objects, compiler, folder, machine=X86):
     subprocess.run([compiler, "-O1", "-fno-builtin", "-c", stub, "-o", folder / "outside.o"],
                    check=True)
     image = folder / "image"
-    subprocess.run([machine.LINKER, "-e", "0", "--no-warn-mismatch", "-z", "noexecstack", "-o", image,
-                    *objects, folder / "outside.o"], check=True, stderr=subprocess.PIPE)
+    subprocess.run([*machine.LINKER, "-e", "0", "--no-warn-mismatch", "-z", "noexecstack", "-z", "relro",
+                    "-o", image, *objects, folder / "outside.o"], check=True, stderr=subprocess.PIPE)
     return image
 
 
@@ -148,10 +150,10 @@ class LazyInstruction:
 
 
 def segments(elf):
-    """(address, bytes) of what is loaded and not writable."""
+    """(address, bytes) of what is loaded and not writable, or no more once it is loaded."""
     offset, = struct.unpack_from("<Q", elf, 32)
     size, count = struct.unpack_from("<HH", elf, 54)
     for i in range(count):
         kind, flags, start, address, _, length = struct.unpack_from("<IIQQQQ", elf, offset + i * size)
-        if kind == 1 and not flags & 2:
+        if kind == 1 and not flags & 2 or kind == RELRO:
             yield address, elf[start:start + length]

@@ -256,6 +256,7 @@ def multiply_tile(run, backend, coding, planes):
 def tile(run, backend, coding, planes, count, blocks):
     lanes, halves = LANES[backend], halves_of(coding)
     roots, rows, first, elements = (run.fresh(name, 64) for name in ("roots", "rows", "number", "elements"))
+    t.SIZES[t.keep(elements)] = elements  # so that a shift of it is a multiple
     described, places = Pass(run, coding, planes, elements, blocks), Places(run, backend, halves)
     wanted = []
     for row in range(0, count, lanes):

@@ -39,7 +39,7 @@ def reduced(arithmetic, pair, low, high=None):
 
 def as_integer(backend, x):
     """Of a float that is an integer: how the backend converts it, one of 32 bits."""
-    return (floats.TRUNCATE if backend == "portable" else floats.ROUND[64])(x)
+    return (floats.TRUNCATE if backend in ("portable", "neon") else floats.ROUND[64])(x)
 
 
 class Residues:

@@ -1,4 +1,5 @@
-"""The runs that prove the leaves of lattice masks (optimized/masks), and mutants that they must refuse."""
+"""The runs that prove the leaves of lattice masks (optimized/masks), and mutants of x86-64's that they must
+refuse."""
 
 import os
 
@@ -10,26 +11,24 @@ import masks
 from mutants import Mutant, first_per
 from runs import ANY
 
-COMPILERS = "g++", "clang++-19"  # whose code is proved
 
-
-def rows():
+def rows(backends):
     """(backend, kernel, sizes, function(image, run)), as runs.runs gives them."""
     table = []
 
     def add(backend, kernel, sizes, function, *arguments):
         table.append((backend, kernel, sizes, lambda image, run: function(image, run, backend, *arguments)))
-    for backend in masks.LANES:
+    for backend in backends:
         add(backend, "add_noise", ANY, masks.add_noise)
         add(backend, "workspace_bytes", ANY, masks.workspace_bytes)
         add(backend, "small_matrix_doubles", ANY, masks.small_matrix_doubles)
-    for backend in masks.LANES:
+    for backend in backends:
         for kernel in ("transform_secret_group", "transform_secret", "transform_small_group",
                        "transform_small_matrix"):
             add(backend, kernel, ANY, getattr(mask_groups, kernel))
-    for backend in masks.LANES:
+    for backend in backends:
         add(backend, "decode", ANY, masks.decode)
-    for backend in masks.LANES:
+    for backend in backends:
         add(backend, "inverse", ANY, mask_passes.inverse)
         for halves in (1, 2):
             add(backend, f"reduce_product<{halves}>", ANY, mask_passes.reduce_product, halves)
@@ -37,11 +36,11 @@ def rows():
         for kernel in ("transform_element", "transform_rows", "write_runs", "write_columns", "multiply_tile",
                        "multiply"):
             add(backend, kernel, ANY, getattr(mask_passes, kernel))
-    for backend in masks.LANES:
+    for backend in backends:
         for kernel in ("transform_halves", "multiply_small_points", "write_small_row", "write_small_rows",
                        "multiply_small_matrix"):
             add(backend, kernel, ANY, getattr(mask_columns, kernel))
-    for backend in masks.LANES:
+    for backend in backends:
         for kernel in ("absorb", "permute", "squeeze"):
             add(backend, kernel, ANY, getattr(keccak, kernel))
         add(backend, "shake128", ANY, keccak.of_each)
@@ -230,7 +229,7 @@ for backend, pass_of_rows, group, number, shift in (
          f"add {pass_of_rows},{group // 2:#x}", f"m={group // 2}"),
         (backend, "multiply_small_matrix", ANY, PRODUCT, rf"cmp +{pass_of_rows},r{number[1:]}",
          f"cmp {pass_of_rows}d,{number}", f"m={group + 5}")]
-for backend in masks.LANES:
+for backend in masks.X86:
     SIZE_MUTANTS += [
         (backend, "multiply", ANY, PASS, r"add +(r\d+),0x40\b", r"add \1,0x80", "rows=64"),
         (backend, "multiply", ANY, PASS, r"cmova +(r\w+),rax", r"mov \1,rax", "rows=64")]
@@ -277,7 +276,7 @@ SIZE_MUTANTS_OF_CLANG = [
     *((backend, "shake128", ANY, SHAKE, r"add +(r\w+),0xa8", r"add \1,0xa0", "permutations=1")
       for backend in ("portable", "avx2")),
     *((backend, "small_matrix_doubles", ANY, "small_matrix_doubles", r"shr +rax\b", "shr ax", "rows=5")
-      for backend in masks.LANES)]
+      for backend in masks.X86)]
 SIZE_MUTANTS_OF_CLANG += [
     ("portable", "multiply_small_points", ANY, SUMS, r"add +r11,0x1000\b", "add r11,0x800", "elements=1"),
     ("avx2", "multiply_small_points", ANY, SUMS, r"add +r10,0x2\b", "add r10,0x1", "elements=1"),

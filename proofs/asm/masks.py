@@ -13,7 +13,8 @@ from spec import PRIMES, below, modulus, remainder
 
 SPACE = "slip::masks::"
 PLANES = 5, 6  # of a column
-LANES = {"portable": 2, "avx2": 4, "avx512": 8}
+LANES = {"portable": 2, "avx2": 4, "avx512": 8, "neon": 2}
+X86, AARCH64 = ("portable", "avx2", "avx512"), ("portable", "neon")  # the processors' backends
 
 
 def symbol(backend, function):

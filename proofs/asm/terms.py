@@ -26,6 +26,7 @@ COUNTS = {}    # id of a number of accepted words -> its greatest value
 BITS = {}      # id of such a number that is 1 or 0 by a condition -> the number
 PRODUCTIVE = {}  # id of a term -> whether a product is in it
 POSITIVE = {}  # id of a sum of floats that is never -0 -> the sum
+NEGATED = {}   # id of a float with the other sign -> (the float, what has the sign)
 SIZES = {}     # id of a size, a counter or a pointer (sizes.py) -> the term
 XORS = {}      # id of a sum of bytes modulo 2 -> ({id: byte}, constant)
 XOR_ORDER = {}  # id of a byte in such a sum -> its place: what lanes do alike looks alike
@@ -45,7 +46,7 @@ def one(v):
 
 def forget():
     for table in (LINEAR, SIGNS, PRODUCTS, APPLIED, APPLICATIONS, MAXIMA, COUNTS, BITS, XORS, XOR_ORDER,
-                  POSITIVE, PRODUCTIVE, SIZES, MODULO_2, MODULO_2_SUMS):
+                  POSITIVE, NEGATED, PRODUCTIVE, SIZES, MODULO_2, MODULO_2_SUMS):
         table.clear()
     sums.forget()
     SUMS.clear()

@@ -93,6 +93,12 @@ WRONG = [
     ("fmov d0, #-1.0", "fmov d0, #1.0"),
     ("fcmpe s0, s1", "fcmpe s1, s0"),
     ("fcmpe d0, d1", "fcmpe s0, s1"),
+    ("fmla v0.2d, v1.2d, v2.2d", "fmls v0.2d, v1.2d, v2.2d"),
+    ("fmls v0.2d, v1.2d, v2.d[0]", "fmls v0.2d, v1.2d, v2.d[1]"),
+    ("fneg v0.2d, v1.2d", "fneg v0.4s, v1.4s"),
+    ("fcmgt v0.2d, v1.2d, v2.2d", "fcmgt v0.2d, v2.2d, v1.2d"),
+    ("fcvtzs w0, d1", "fmov w0, s1"),
+    ("ld2 {v0.8h, v1.8h}, [x1]", "ld1 {v0.8h, v1.8h}, [x1]"),
 ]
 
 

@@ -1,8 +1,8 @@
 """Instructions on floats.
 
-Of unknowns they are the operations of floats.py. Of numbers they differ from those of x86-64 in NaNs alone:
-of several operands that are NaNs the result is the first that signals, or else the first; the NaN of an
-operation that has no result has no sign."""
+Of unknowns they are the operations of floats.py. Of numbers they differ from those of x86-64 in NaNs alone,
+and where a float is no integer of 32 bits: of several operands that are NaNs the result is the first that
+signals, or else the first; the NaN of an operation that has no result has no sign."""
 
 import floats
 import terms as t
@@ -43,6 +43,36 @@ BINARY = {"fadd": floats.ADD, "fsub": floats.SUBTRACT, "fmul": floats.MULTIPLY, 
 for name, functions in BINARY.items():
     operations = {width: operation(function, width) for width, function in functions.items()}
     lanewise(lambda m, a, b, w, of=operations: of[w](a, b), name)
+
+
+def without_sign(v):
+    """(v with the other sign, True) if it was made so; else (v, False)."""
+    found = None if t.is_int(v) else t.NEGATED.get(t.ident(v))
+    return (v, False) if found is None else (found[0], True)
+
+
+def fused(negates):
+    """One of floats.py's fused operations: what is added comes first, of a and b a is negated. Compilers
+    negate a factor too: -a b is a (-b)."""
+    def run(m, c, a, b, width):
+        if width != 64:
+            raise Refused("a fused operation of another width")
+        (a, other), (b, another) = without_sign(a), without_sign(b)
+        is_minus = negates ^ other ^ another
+        result = (floats.MINUS_PRODUCT if is_minus else floats.PLUS_PRODUCT)(a, b, c)
+        if not all(map(t.is_int, (a, b, c))):
+            return result
+        a ^= floats.SIGN[64] if is_minus else 0
+        nan = nan_of((c, a, b), 64)
+        is_invalid = {floats.magnitude(a, 64), floats.magnitude(b, 64)} == {0, floats.INFINITY[64]}
+        if nan is not None and not (is_invalid and nan & floats.QUIET[64]):
+            return nan | floats.QUIET[64]
+        return floats.magnitude(result, 64) if floats.is_nan(result, 64) else result
+    return run
+
+
+lanewise(fused(False), "fmla", adds=True)
+lanewise(fused(True), "fmls", adds=True)
 ROOTS = {width: operation(function, width) for width, function in floats.SQUARE_ROOT.items()}
 
 
@@ -50,6 +80,30 @@ ROOTS = {width: operation(function, width) for width, function in floats.SQUARE_
 def root(m, i):
     destination, source = i.operands
     m.write_lanes(destination, [ROOTS[8 * source.element](v) for v in m.lanes(source)])
+
+
+def negative(v, width):
+    negated = t.bxor(v, floats.SIGN[width], width)
+    if not t.is_int(v):
+        t.NEGATED[t.keep(negated)] = v, negated
+    return negated
+
+
+@vector("fneg")
+def negate(m, i):
+    destination, source = i.operands
+    width = 8 * source.element
+    m.write_lanes(destination, [negative(v, width) for v in m.lanes(source)])
+
+
+@vector("fcmgt")
+def greater(m, i):
+    """All ones in the lanes in which the first source is greater."""
+    destination, first, second = i.operands
+    if destination.element != 8 or second.kind != "vector":
+        raise Refused("a comparison of another width, or with 0")
+    bits = [floats.LESS(b, a) for a, b in zip(m.lanes(first), m.lanes(second))]
+    m.write_lanes(destination, [t.choose(floats.is_so(bit), t.mask(64), 0, 64) for bit in bits])
 
 
 @vector("fcvt")
@@ -80,6 +134,26 @@ def narrow(m, i):
     cells = [cell for v in m.lanes(source) for cell in t.to_cells(floats.NARROW(v), 32)]
     kept = m.vectors[destination.register][:8] if i.name.endswith("2") else []
     m.write_cells(destination, kept + cells)
+
+
+def integer_part(v):
+    """The nearest integer towards 0 of 32 bits; beyond them the least or the greatest, 0 of a NaN."""
+    result = floats.TRUNCATE(v)
+    if not t.is_int(v):
+        return result
+    number = floats.number(v, 64)
+    if number != number:
+        return 0
+    return result if abs(number) < 1 << 31 else (1 << 31) - (number > 0)
+
+
+@vector("fcvtzs")
+def to_integer(m, i):
+    destination, source = i.operands
+    v, width = lane(m, source)
+    if destination.kind != "general" or (width, destination.width) != (64, 32):
+        raise Refused("a conversion of another width")
+    m.write(destination, integer_part(v))
 
 
 @vector("scvtf")

@@ -10,9 +10,10 @@ from image import ROOT
 from names import is_unproved
 
 
-def flags():
-    """What CMakeLists.txt adds for the neon leaves."""
-    return re.search(r"slip_leaf\(neon (.*)\)", (ROOT / "CMakeLists.txt").read_text())[1].split()
+def flags(room):
+    """What CMakeLists.txt adds for the neon leaves of a room."""
+    function = {"kernels": "slip_leaf", "masks": "slip_masks_leaf"}[room]
+    return re.search(rf"{function}\(neon(.*)\)", (ROOT / "CMakeLists.txt").read_text())[1].split()
 
 
 def flags_of_layouts():
@@ -27,20 +28,26 @@ def flags_of_callers():
     return re.search(r"set[(]of_callers (.*)[)]", (ROOT / "CMakeLists.txt").read_text())[1].split()
 
 
-def compile_leaves(build, compiler, folder):
-    """Objects of the portable and the neon leaves, but for names.UNPROVED; `compiler` takes the place of the
-    compiler in the commands of a build folder, which is for another processor."""
+def is_proved(source, room):
+    """Of a room's leaves, whether it is proved: of the kernels their chapters, but for names.UNPROVED."""
+    backend = source.parent.name
+    return backend in ("portable", "neon") and (room == "masks" or (
+        source.stem != "backend" and not is_unproved(f"{backend}_{source.stem}.o")))
+
+
+def compile_leaves(build, compiler, folder, room="kernels"):
+    """Objects of the portable and the neon leaves of a room; `compiler` takes the place of the compiler in
+    the commands of a build folder, which is for another processor."""
     commands = json.loads((Path(build) / "compile_commands.json").read_text())
-    command = next(c for c in commands if "/optimized/kernels/leaf/portable/" in c["file"])
+    command = next(c for c in commands if f"/optimized/{room}/leaf/portable/" in c["file"])
     words = [w for w in shlex.split(command["command"]) if not w.startswith(("-W", "-m", "-fsanitize"))]
     while words[0].endswith("ccache"):
         words.pop(0)
     objects = []
-    for source in sorted((ROOT / "optimized/kernels/leaf").glob("*/*.cpp")):
-        backend, name = source.parent.name, f"{source.parent.name}_{source.stem}"
-        if backend in ("portable", "neon") and source.stem != "backend" and not is_unproved(f"{name}.o"):
-            objects.append(folder / f"{name}.o")
-            own = [compiler, *words[1:], *(flags() if backend == "neon" else []),
+    for source in sorted((ROOT / f"optimized/{room}/leaf").glob("*/*.cpp")):
+        if is_proved(source, room):
+            objects.append(folder / f"{source.parent.name}_{source.stem}.o")
+            own = [compiler, *words[1:], *(flags(room) if source.parent.name == "neon" else []),
                    *(flags_of_callers() if source.stem.endswith(("_pack", "_outer")) else []),
                    *(flags_of_layouts() if source.stem.endswith("_pack") else [])]
             own[own.index("-o") + 1], own[own.index("-c") + 1] = objects[-1], source

@@ -98,6 +98,21 @@ def several(m, i):
                 m.store(where, m.cells(one))
 
 
+@instruction("ld2", of=None)
+def load_by_turns(m, i):
+    """Each element to the next of two registers."""
+    operand, memory = i.operands
+    if operand.kind != "vectors" or len(operand.vectors) != 2 or any(
+            one.kind != "vector" or one.place is not None for one in operand.vectors):
+        raise Refused(f"operand '{operand.text}'")
+    size, element = operand.vectors[0].size, operand.vectors[0].element
+    with access(m, memory) as at:
+        cells = m.load(at, size) + m.load(t.add(at, size, 64), size)
+    for number, one in enumerate(operand.vectors):
+        m.write_cells(one, [cell for first in range(number * element, 2 * size, 2 * element)
+                            for cell in cells[first:first + element]])
+
+
 @instruction("ld1r", of=None)
 def load_repeated(m, i):
     operand, memory = i.operands

@@ -16,6 +16,7 @@ from .execution import execute
 from .flags import NO_FLAGS
 
 VEILED = "x16", "x17"
+GUARD_AT = 0x8000000  # of the stack protector: 8 bytes that no function changes
 
 
 class AArch64(Machine):
@@ -25,7 +26,13 @@ class AArch64(Machine):
     KEPT, KEPT_HALVES = tuple(f"x{i}" for i in range(19, 30)), range(8, 16)
     DECODE, COMPARISONS = Instruction, ("cmp", "cmn", "tst")
     # A jump to where a mutant stands is no call: `b` may go through a veneer.
-    DISASSEMBLER, LINKER, JUMP, ELF = ("aarch64-linux-gnu-objdump",), "aarch64-linux-gnu-ld", "b.al", 183
+    DISASSEMBLER, JUMP, ELF = ("aarch64-linux-gnu-objdump",), "b.al", 183
+    LINKER = "aarch64-linux-gnu-ld", f"--defsym=__stack_chk_guard={GUARD_AT:#x}"
+
+    def enter(self, symbol, arguments):
+        entered = super().enter(symbol, arguments)
+        self.memory.update(enumerate(t.to_cells(self.unknown("guard", 64), 64), GUARD_AT))
+        return entered
 
     # --- operands ------------------------------------------------------------------------------
 

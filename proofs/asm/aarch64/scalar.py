@@ -1,5 +1,7 @@
 """Instructions on general registers."""
 
+import z3
+
 import terms as t
 from arithmetic import product
 from machine import Refused
@@ -186,7 +188,11 @@ def divide(m, i):
     """By 0 it gives 0; the least by -1 itself."""
     a, b, width = sides(m, i, 1, 2)
     if not (t.is_int(a) and t.is_int(b)):
-        found = m.division(a, b) if i.name == "udiv" and width == 64 else None
+        found = None
+        if i.name == "udiv" and t.is_int(b) and b and m.is_public and m.is_public(a):
+            found = [z3.UDiv(a, z3.BitVecVal(b, width))]
+        elif i.name == "udiv" and width == 64:
+            found = m.division(a, b)
         if found is None:
             raise Refused("a division depends on data")
         m.write(i.operands[0], found[0])

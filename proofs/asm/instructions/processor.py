@@ -49,7 +49,7 @@ class X86(Machine):
     ARGUMENTS, RESULT, VECTOR_SIZE = ("rdi", "rsi", "rdx", "rcx", "r8", "r9"), "rax", 64
     KEPT = "rbx", "rbp", "r12", "r13", "r14", "r15"
     DECODE, COMPARISONS = Instruction, ("cmp", "test")
-    DISASSEMBLER, LINKER, JUMP, ELF = ("objdump", "-M", "intel"), "ld", "jmp", 62
+    DISASSEMBLER, LINKER, JUMP, ELF = ("objdump", "-M", "intel"), ("ld",), "jmp", 62
 
     # --- operands ------------------------------------------------------------------------------
 
