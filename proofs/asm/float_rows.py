@@ -192,8 +192,8 @@ def dot(image, run, backend):
     explorer.call(f"{SPACE}{backend}::dot", [a_at, b_at, n], conclude)
 
 
-def add_rows(table):
-    for backend in ("portable", "avx2", "avx512"):
+def add_rows(table, backends):
+    for backend in backends:
         for function in (add, rotate, swiglu, gelu, dot):
             table(backend, function.__name__, ANY, function)
 

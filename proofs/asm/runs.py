@@ -83,7 +83,7 @@ def all_runs():
     for backend, rounded in (("portable", [encoding.by_shift]), ("avx512", [encoding.by_conversion]),
                              ("avx2", [encoding.by_rounding, encoding.by_shift])):
         add(backend, "quantise", ANY, encoding.quantise, rounded)
-    float_rows.add_rows(add)
+    float_rows.add_rows(add, ("portable", "avx2", "avx512"))
     return table
 
 

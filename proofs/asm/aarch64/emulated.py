@@ -95,6 +95,7 @@ WRONG = [
     ("fcmpe d0, d1", "fcmpe s0, s1"),
     ("fmla v0.2d, v1.2d, v2.2d", "fmls v0.2d, v1.2d, v2.2d"),
     ("fmls v0.2d, v1.2d, v2.d[0]", "fmls v0.2d, v1.2d, v2.d[1]"),
+    ("fnmul s0, s1, s2", "fmul s0, s1, s2"),
     ("fneg v0.2d, v1.2d", "fneg v0.4s, v1.4s"),
     ("fcmgt v0.2d, v1.2d, v2.2d", "fcmgt v0.2d, v2.2d, v1.2d"),
     ("fcvtzs w0, d1", "fmov w0, s1"),

@@ -39,10 +39,18 @@ def lane(m, operand):
     return t.from_cells(m.cells(operand)), 8 * operand.element
 
 
-BINARY = {"fadd": floats.ADD, "fsub": floats.SUBTRACT, "fmul": floats.MULTIPLY, "fdiv": floats.DIVIDE}
+def negative(v, width):
+    negated = t.bxor(v, floats.SIGN[width], width)
+    if not t.is_int(v):
+        t.NEGATED[t.keep(negated)] = v, negated
+    return negated
+
+
+BINARY = {name: {width: operation(function, width) for width, function in functions.items()}
+          for name, functions in (("fadd", floats.ADD), ("fsub", floats.SUBTRACT), ("fmul", floats.MULTIPLY),
+                                  ("fdiv", floats.DIVIDE))}
 for name, functions in BINARY.items():
-    operations = {width: operation(function, width) for width, function in functions.items()}
-    lanewise(lambda m, a, b, w, of=operations: of[w](a, b), name)
+    lanewise(lambda m, a, b, w, of=functions: of[w](a, b), name)
 
 
 def without_sign(v):
@@ -73,6 +81,7 @@ def fused(negates):
 
 lanewise(fused(False), "fmla", adds=True)
 lanewise(fused(True), "fmls", adds=True)
+lanewise(lambda m, a, b, w: negative(BINARY["fmul"][w](a, b), w), "fnmul")
 ROOTS = {width: operation(function, width) for width, function in floats.SQUARE_ROOT.items()}
 
 
@@ -80,13 +89,6 @@ ROOTS = {width: operation(function, width) for width, function in floats.SQUARE_
 def root(m, i):
     destination, source = i.operands
     m.write_lanes(destination, [ROOTS[8 * source.element](v) for v in m.lanes(source)])
-
-
-def negative(v, width):
-    negated = t.bxor(v, floats.SIGN[width], width)
-    if not t.is_int(v):
-        t.NEGATED[t.keep(negated)] = v, negated
-    return negated
 
 
 @vector("fneg")

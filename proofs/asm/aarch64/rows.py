@@ -3,6 +3,7 @@
 import combinations
 import encoding
 import exponents
+import float_rows
 import layouts
 import linear
 import neon_products
@@ -41,6 +42,7 @@ def rows():
     add("portable", "sample", "n=21", residues.sample, 21)
     portable_products.add_rows(add)
     add_products(add)
+    float_rows.add_rows(add, ("portable", "neon"))
     return [row for row in table if is_due(row[2])]
 
 
@@ -60,6 +62,7 @@ MASK, UNMASK, BELOW, COMBINATIONS, RIGHT, LEFT, PACK_RIGHT, INNER, OUTER, DEQUAN
         "mask", "unmask", "below", "combinations_bytes", "right_bytes", "left_bytes", "pack_right",
         "low_rank_inner", "low_rank_outer", "dequantise", "quantise"))
 ROWS_4, ROWS_1 = (("portable", f"combine_rows<{rows}>", ANY, f"combine_rows<{rows}ul>") for rows in (4, 1))
+ADD, ROTATE, SWIGLU, GELU = (("neon", kernel, ANY, kernel) for kernel in ("add", "rotate", "swiglu", "gelu"))
 EXPONENT, SHIFT, PACK_LEFT = (("portable", kernel, ANY, kernel) for kernel in (
     "least_exponent", "shift_row", "pack_left"))
 SAMPLE = "portable", "sample", "n=4", "sample"
@@ -141,6 +144,10 @@ SIZES = [
 ]
 # As in mutants.py.
 SIZES += [
+    (ADD, r"cmp\s+x6, x3", "cmp w6, w3", "n=6"),
+    (ROTATE, r"and\s+x4, x8, #0xf+c\b", "and x4, x8, #0xfffffffffffffff8", "half=6"),
+    (SWIGLU, r"cmp\s+x5, x7", "cmp w5, w7", "n=6"),
+    (GELU, r"and\s+x2, x3, #0xf+c\b", "and x2, x3, #0xfffffffffffffff8", "n=6"),
     (PACKED, r"mul\s+x0, x0, x1", "mul w0, w0, w1", "m=3 n=5"),
     (PACKED, r"mul\s+x0, x0, x1", r"and x0, x0, #0xffff; \g<0>", "m=3 n=5"),
     (ROWS_PACKED, r"mul\s+x2, x1, x2", "mul w2, w1, w2", "m=3 n=5"),
@@ -199,6 +206,10 @@ OTHERS = [
     (PRODUCT, r"stp(\s+x2), x5, ", r"stp\1, x4, ", ""),
     (PRODUCT_OF_PLANE, r"str\s+x5, \[sp, #120\]", "str xzr, [sp, #120]", ""),
     (COMBINE, "cmhi", "cmhs", ""),
+    (ADD, "fadd", "fsub", ""),
+    (ROTATE, "fsub", "fadd", ""),
+    (SWIGLU, r"(shl\s+\S+, \S+, )#23", r"\1#22", ""),
+    (GELU, "fnmul", "fmul", ""),
     (COMBINE, "saddlv", "uaddlv", ""),
     (MASK, r"and\s+x10, x2,", r"add x2, x2, x9; \g<0>", "a general register is 0 at the start"),
     (PRODUCTS, r"movi\s+v3.4s, #0x0", "nop", "a vector register is 0 at the start"),
