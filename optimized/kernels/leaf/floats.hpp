@@ -65,6 +65,9 @@ template <std::size_t width, class Step>
                                                 const Step& step) {
     std::size_t j = first;
     if constexpr (width == 1) {
+#if defined(__clang__)  // no vector under a mask, which proofs/asm does not follow
+#pragma clang loop vectorize(disable)
+#endif
         for (int k = 0; k < 3 && j < n; ++k, ++j) {
             step(std::integral_constant<std::size_t, width>{}, j);
         }
@@ -101,12 +104,24 @@ struct EightLanes {
             part[i] += load<width>(x + i * width) * load<width>(y + i * width);
         }
     }
+    /// Adds term(l) to each lane l < rest, of which there are fewer than all. Without a loop, of
+    /// which compilers make vector code for counts that do not occur.
+    template <std::size_t l = 0, class Term>
+    [[gnu::always_inline]] static void add_rest(float (&lane)[float_lanes], std::size_t rest,
+                                                const Term& term) {
+        if constexpr (l + 1 < float_lanes) {
+            if (l < rest) {
+                lane[l] += term(l);
+                add_rest<l + 1>(lane, rest, term);
+            }
+        }
+    }
     /// The sum with term(l) added to each lane l < rest.
     template <class Term>
     [[gnu::always_inline]] float total(std::size_t rest, const Term& term) const {
         float lane[float_lanes];
         __builtin_memcpy(lane, part, sizeof lane);
-        for (std::size_t l = 0; l < rest; ++l) lane[l] += term(l);
+        add_rest(lane, rest, term);
         const float half[4] = {lane[0] + lane[4], lane[1] + lane[5], lane[2] + lane[6],
                                lane[3] + lane[7]};
         return half[0] + half[1] + half[2] + half[3];
@@ -122,57 +137,71 @@ float dot(const float* a, const float* b, std::size_t n) {
 }
 
 template <class Leaf>
-float sum(const float* x, std::size_t n) {
+[[gnu::always_inline]] inline float sum(const float* x, std::size_t n) {
     EightLanes<Leaf> lanes;
     std::size_t j = 0;
     for (; j + float_lanes <= n; j += float_lanes) lanes.add(x + j);
     return lanes.total(n - j, [&](std::size_t l) { return x[j + l]; });
 }
 
+// What softmax and sampling_weights do in turn, each a function of its own that is proved by
+// itself.
+
 /// The greatest element that is a number; minus infinity if there is none. Four maxima, as each
 /// comparison waits for the one before.
 template <class Leaf>
-float greatest(const float* x, std::size_t n) {
+[[gnu::noinline]] float greatest(const float* x, std::size_t n) {
     constexpr std::size_t width = Leaf::width, maxima = 4;
     Vector<width> most[maxima];
     for (Vector<width>& m : most) m = Vector<width>{} - __builtin_inff();
     std::size_t j = 0;
-    for (; j + maxima * width <= n; j += maxima * width) {
+    for (; n - j >= maxima * width; j += maxima * width) {
         for (std::size_t i = 0; i < maxima; ++i) {
             const Vector<width> v = load<width>(x + j + i * width);
             most[i] = v > most[i] ? v : most[i];
         }
     }
-    float lane[maxima * width];
+    for (std::size_t i = 1; i < maxima; ++i) most[0] = most[i] > most[0] ? most[i] : most[0];
+    for (; n - j >= width; j += width) {
+        const Vector<width> v = load<width>(x + j);
+        most[0] = v > most[0] ? v : most[0];
+    }
+    float lane[width];
     __builtin_memcpy(lane, most, sizeof lane);
-    float result = -__builtin_inff();
-    for (const float v : lane) result = v > result ? v : result;
+    float result = lane[0];
+    for (std::size_t l = 1; l < width; ++l) result = lane[l] > result ? lane[l] : result;
     for (; j < n; ++j) result = x[j] > result ? x[j] : result;
     return result;
 }
 
-/// Where an element is NaN the sum is, and with it every result, whatever `largest` is.
+/// x[j] = exp(x[j] - largest).
 template <class Leaf>
-void softmax(float* x, std::size_t n) {
-    constexpr std::size_t step = Leaf::width > float_lanes ? Leaf::width : float_lanes;
-    const float largest = greatest<Leaf>(x, n);
-    const auto raise = [&](auto width, std::size_t j) {
+[[gnu::noinline]] void raise(float* x, std::size_t n, float largest) {
+    for_each_vector<Leaf::width>(0, n, [&](auto width, std::size_t j) {
         constexpr std::size_t w = decltype(width)::value;
         store<w>(x + j, exponential<w>(load<w>(x + j) - largest));
-    };
-    EightLanes<Leaf> lanes;
-    std::size_t j = 0;
-    for (; j + step <= n; j += step) {  // the sum's latency hides behind the exponentials
-        for_each_vector<Leaf::width>(j, j + step, raise);
-        for (std::size_t i = 0; i < step; i += float_lanes) lanes.add(x + j + i);
-    }
-    for_each_vector<Leaf::width>(j, n, raise);
-    for (; j + float_lanes <= n; j += float_lanes) lanes.add(x + j);
-    const float inverse = 1.0F / lanes.total(n - j, [&](std::size_t l) { return x[j + l]; });
-    for_each_vector<Leaf::width>(0, n, [&](auto width, std::size_t i) {
-        constexpr std::size_t w = decltype(width)::value;
-        store<w>(x + i, load<w>(x + i) * inverse);
     });
+}
+
+template <class Leaf>
+[[gnu::noinline]] float add_up(const float* x, std::size_t n) {
+    return sum<Leaf>(x, n);
+}
+
+/// x[j] = x[j] * factor.
+template <class Leaf>
+[[gnu::noinline]] void multiply(float* x, std::size_t n, float factor) {
+    for_each_vector<Leaf::width>(0, n, [&](auto width, std::size_t j) {
+        constexpr std::size_t w = decltype(width)::value;
+        store<w>(x + j, load<w>(x + j) * factor);
+    });
+}
+
+/// Where an element is NaN the sum is, and with it every result, whatever the greatest is.
+template <class Leaf>
+void softmax(float* x, std::size_t n) {
+    raise<Leaf>(x, n, greatest<Leaf>(x, n));
+    multiply<Leaf>(x, n, 1.0F / add_up<Leaf>(x, n));
 }
 
 template <class Leaf>
@@ -260,15 +289,24 @@ std::size_t arg_max(const float* x, std::size_t n) {
     return at;
 }
 
+/// exp(t), but 0 for t < -87. One number in a vector of four, so that no branch depends on it.
+template <std::size_t width>
+[[gnu::always_inline]] inline Vector<width> weight(Vector<width> t) {
+    if constexpr (width == 1) {
+        return weight<4>(Vector<4>{t})[0];
+    } else {
+        return t < -87.0F ? Vector<width>{} : exponential<width>(t);
+    }
+}
+
 template <class Leaf>
 float sampling_weights(const float* x, std::size_t n, float largest, float temperature,
                        float* weights) {
     for_each_vector<Leaf::width>(0, n, [&](auto width, std::size_t j) {
         constexpr std::size_t w = decltype(width)::value;
-        const Vector<w> t = (load<w>(x + j) - largest) / temperature;
-        store<w>(weights + j, t < -87.0F ? Vector<w>{} : exponential<w>(t));
+        store<w>(weights + j, weight<w>((load<w>(x + j) - largest) / temperature));
     });
-    return sum<Leaf>(weights, n);
+    return add_up<Leaf>(weights, n);
 }
 
 /// One tile of mix: `rows` outputs by `vectors` times `width` columns, whose sums stay in
