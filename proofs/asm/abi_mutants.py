@@ -91,7 +91,7 @@ def edited(listing, backend, changed, pattern, replacement, jump):
     that jumps."""
     function = re.search(
         rf"^[0-9a-f]+ <[^\n]*::({backend}::(\(anonymous namespace\)::)?{changed}\(|"
-        rf"{changed}<slip::masks::{backend}::)", listing, re.MULTILINE)
+        rf"{changed}<slip::(masks|kernels)::{backend}::)", listing, re.MULTILINE)
     start = function.start() if function else len(listing)
     end = listing.find("\n\n", start)
     lines = re.sub(pattern, replacement, listing[start:end]).split("\n")

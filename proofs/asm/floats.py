@@ -230,7 +230,8 @@ def ordered(a, b, width):
 
 
 # Whether a < b, and so neither is a NaN: a bit, and the condition.
-LESS = operation("less", (64, 64), 1, lambda a, b: int(number(a, 64) < number(b, 64)))
+LESS = {w: operation(f"less{w}", (w, w), 1, lambda a, b, w=w: int(number(a, w) < number(b, w)))
+        for w in (32, 64)}
 
 
 def is_so(bit):
@@ -238,5 +239,10 @@ def is_so(bit):
     return bit == 1
 
 
-def is_less(a, b):
-    return is_so(LESS(a, b))
+def is_less(a, b, width=64):
+    return is_so(LESS[width](a, b))
+
+
+def greater(a, b, width):
+    """a if a > b, else b: what max instructions leave of two operands. Of zeros, or if one is a NaN, b."""
+    return t.choose(is_less(b, a, width), a, b, width)

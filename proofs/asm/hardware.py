@@ -32,7 +32,8 @@ from run import variables
 NOT_COMPARED = re.compile(r"j\w+|call|ret|nop|endbr64")
 # Whether a misaligned address faults depends on the processor and on the model: tried.
 ALIGNED = re.compile(r"^v?mov(dqa|ap|nt)|^[^v].*\bXMMWORD PTR")
-FLOATING = re.compile(r"v?(cvt|u?comis|cmp\w*[ps][sd]\b|round|sqrt|fn?m(add|sub)|(add|sub|mul|div)[ps][sd])")
+FLOATING = re.compile(
+    r"v?(cvt|u?comis|cmp\w*[ps][sd]\b|round|sqrt|fn?m(add|sub)|(add|sub|mul|div|max)[ps][sd])")
 NEEDS = {"avx2", "fma", "aes"}
 WIDE_NEEDS = NEEDS | {"avx512f", "avx512bw", "avx512vl", "avx512dq", "avx512vbmi", "avx512_vnni",
                       "avx512_vbmi2", "vaes"}
@@ -77,6 +78,9 @@ WRONG = [
     ("vpsllvq ymm0,ymm1,ymm2", "vpsllvd ymm0,ymm1,ymm2"),
     ("vpternlogq zmm0,zmm1,zmm2,0xb4", "vpternlogq zmm0,zmm2,zmm1,0xb4"),
     ("cmpltpd xmm0,xmm1", "cmpltpd xmm1,xmm0"),
+    ("cmpnltps xmm0,xmm1", "cmpltps xmm0,xmm1"),
+    ("vmaxps ymm0,ymm1,ymm2", "vmaxps ymm0,ymm2,ymm1"),
+    ("vmaxss xmm0,xmm1,xmm2", "vmaxps xmm0,xmm1,xmm2"),
     ("vblendvps ymm0,ymm1,ymm2,ymm3", "vblendvps ymm0,ymm2,ymm1,ymm3"),
     ("vpblendvb ymm0,ymm1,ymm2,ymm3", "vpblendvb ymm0,ymm2,ymm1,ymm3"),
     ("vpblendmd zmm0{k1},zmm1,zmm2", "vpblendmd zmm0{k1},zmm2,zmm1"),

@@ -528,7 +528,7 @@ class Explorer:
             return
         for so_far in self.accounts(shape, before):
             seen = [z3.substitute(way.seen, (generic.seen, so_far(generic))) for way, _ in ways]
-            claims = [so_far(shape.first) == before] + [
+            claims = [z3.Implies(self.machine.of_seen(before), so_far(shape.first) == before)] + [
                 so_far(way) == now for (way, at), now in zip(ways, seen) if at == head]
             if all(map(self.machine.run.holds, claims)):
                 for (way, _), now in zip(ways, seen):
@@ -546,7 +546,8 @@ class Explorer:
 
     def tellers(self, shape):
         """Conditions on registers that a pass changes that may say whether something was seen: of a vector,
-        that a number of 32 bits is negative or that it holds of one of its elements, or of several vectors;
+        that a number of 32 bits is negative or that it holds of one of its elements, or of its lowest one, or
+        of several vectors;
         of a general register, that it is not 0 or that its low 32 bits are negative."""
         size = self.machine.watched.size
         unknown = [place for place, form in shape.forms.items() if form == UNKNOWN]
@@ -562,6 +563,9 @@ class Explorer:
         for number, at in vectors.items():
             for kind in kinds:
                 yield tells_of({number: at}, *kind)
+        for number, at in vectors.items():  # of its lowest element alone
+            if at[:size] == list(range(size)) and len(at) > size:
+                yield tells_of({number: at[:size]}, *kinds[1])
         for kind in kinds:  # of all those in which nothing was seen before the first pass
             clean = {number: at for number, at in vectors.items() if self.machine.run.holds(
                 z3.Not(tells_of({number: at}, *kind)(shape.first)))}

@@ -8,6 +8,8 @@ aarch64/ has AArch64: registers, decoding, what each instruction does, how funct
 aligned to 16 bytes before a call and to no more; of what is below its pointer only the red zone is kept.
 """
 
+from typing import NamedTuple
+
 import z3
 
 import abi
@@ -20,6 +22,12 @@ STACK, STACK_SIZE = 0x7fff00000010, 1 << 22
 
 class Refused(Exception):
     """The run stopped: what was found, and at which instruction."""
+
+
+class InVector(NamedTuple):
+    """What a function that is not executed returns in the lowest bits of a vector register."""
+    value: object
+    width: int
 
 
 class Exhausted(Refused):

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import abi_mutants
 import float_rows
 import portable_products
+import softmax
 from image import Image
 from instructions import X86
 from machine import Refused
@@ -522,11 +523,13 @@ def first_per(key, entries):
 def mutants(compiler):
     """Those of the rows that run: of g++ everyday one per kernel, and one per assumption on calls."""
     if compiler != "g++":
-        return [Mutant(*row[:6], f"with '{row[4]}' changed", row[6]) for row in SIZE_MUTANTS_OF_CLANG]
-    plain = [Mutant(*row, f"with '{row[4]}' changed") for row in MUTANTS + float_rows.MUTANTS]
+        return [Mutant(*row[:6], f"with '{row[4]}' changed", row[6]) for row in (
+            SIZE_MUTANTS_OF_CLANG + softmax.SIZE_MUTANTS_OF_CLANG)]
+    plain = [Mutant(*row, f"with '{row[4]}' changed") for row in (
+        MUTANTS + float_rows.MUTANTS + softmax.MUTANTS)]
     slow = SLOW_SIZE_MUTANTS if os.environ.get("SLIP_FULL") else []
     larger = [Mutant(*row[:6], f"with '{row[4]}' changed", row[6]) for row in (
-        SIZE_MUTANTS + float_rows.SIZE_MUTANTS + slow)]
+        SIZE_MUTANTS + float_rows.SIZE_MUTANTS + softmax.SIZE_MUTANTS + slow)]
     calls = [Mutant(*row) for row in abi_mutants.MUTANTS]
 
     def due(mutants):

@@ -81,6 +81,7 @@ class RegionMachine(Machine):
         self.guard = self.assumed = None  # the bit that is 1 where a store is compared, and its id
         self.watched = self.watch = self.tells = None  # a region, and function(element) -> condition
         self.seen = z3.BoolVal(False)     # whether it held of an element of the region that was read
+        self.of_seen = lambda seen: z3.BoolVal(True)  # what holds of it, whatever was read
         self.is_told = False    # whether all of the region was read: nothing more is noted
         self.data, self.follows_data = [], False  # what branches on data said, if they are followed
         self.excused = None     # function() -> whether outputs need not be written

@@ -19,6 +19,7 @@ import portable_outer
 import portable_products
 import products
 import residues
+import softmax
 
 
 # A product with more weights and planes than this takes minutes: it is left to ./test --full.
@@ -32,6 +33,7 @@ def is_due(sizes):
 
 
 ANY = "any size"
+X86 = "portable", "avx2", "avx512"  # the processor's backends
 # What is proved of any size of g++'s code alone: of other compilers' code it is proved at these sizes.
 LISTED = {
     "dot": {backend: ("n=5", "n=21") for backend in ("portable", "avx2", "avx512")},
@@ -83,7 +85,8 @@ def all_runs():
     for backend, rounded in (("portable", [encoding.by_shift]), ("avx512", [encoding.by_conversion]),
                              ("avx2", [encoding.by_rounding, encoding.by_shift])):
         add(backend, "quantise", ANY, encoding.quantise, rounded)
-    float_rows.add_rows(add, ("portable", "avx2", "avx512"))
+    float_rows.add_rows(add, X86)
+    softmax.add_rows(add, X86)
     return table
 
 

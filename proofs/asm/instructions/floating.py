@@ -5,7 +5,7 @@ import terms as t
 from machine import Refused
 
 from .flags import Flags
-from .vectors import VECTOR, each, lanewise, put, size_of, sources, vector
+from .vectors import VECTOR, each, lanewise, put, size_of, vector
 
 
 def first_source(m, i):
@@ -84,17 +84,33 @@ def fused(m, i, vex):
     put(m, i, results, 8, vex)
 
 
-@vector("cmpltpd")
-def less(m, i, vex):
-    a, b = sources(i, vex)
-    size = max(o.width for o in (a, b) if o.kind == "vector") // 8
-    found = each(floats.LESS, m.lanes(a, size, 8), m.lanes(b, size, 8))
-    if i.operands[0].kind == "mask":
-        if i.operands[0].mask:
-            raise Refused("a comparison of some lanes")
-        bits = t.concat([(bit, 1) for bit in reversed(found)])
-        return m.write(i.operands[0], t.zero_extend(bits, len(found), 64))
-    put(m, i, [t.choose(floats.is_so(bit), t.mask(64), 0, 64) for bit in found], 8, vex)
+def comparison(negated, width, is_of_one):
+    """Whether a < b, or whether not, of each lane or of the lowest."""
+    element = width // 8
+
+    def run(m, i, vex):
+        a, b = (i.operands[0 if len(i.operands) == 2 else 1], i.operands[-1])
+        size = element if is_of_one else max(o.width for o in (a, b) if o.kind == "vector") // 8
+        found = each(floats.LESS[width], m.lanes(a, size, element), m.lanes(b, size, element))
+        found = [t.invert(bit, 1) if negated else bit for bit in found]
+        if i.operands[0].kind == "mask":
+            if i.operands[0].mask:
+                raise Refused("a comparison of some lanes")
+            bits = t.concat([(bit, 1) for bit in reversed(found)])
+            return m.write(i.operands[0], t.zero_extend(bits, len(found), 64))
+        found = [t.choose(floats.is_so(bit), t.mask(width), 0, width) for bit in found]
+        if is_of_one:
+            return one_lane(m, i, vex, found[0], width)
+        put(m, i, found, element, vex)
+    return run
+
+
+for letter, bits in (("s", 32), ("d", 64)):
+    for kind in "sp":
+        VECTOR[f"cmplt{kind}{letter}"] = comparison(False, bits, kind == "s")
+        VECTOR[f"cmpnlt{kind}{letter}"] = comparison(True, bits, kind == "s")
+    VECTOR[f"maxs{letter}"] = float_operation(lambda a, b, w=bits: floats.greater(a, b, w), bits)
+    lanewise(bits // 8, lambda m, a, b, w: floats.greater(a, b, w), f"maxp{letter}")
 
 
 @vector("blendvps", "blendvpd")

@@ -8,7 +8,7 @@ the state of x87 and MMX: those that do are unknown.
 """
 
 import terms as t
-from machine import Machine, Refused
+from machine import InVector, Machine, Refused
 
 from .decoding import GENERAL, GUARD_AT, REGISTERS, Instruction
 from .execution import execute
@@ -218,7 +218,10 @@ class X86(Machine):
             raise Refused("calls a function with a stack that is not aligned to 16 bytes")
         result = hook(self)
         self.forget([*self.KEPT, "rsp"])
-        if result is not None:
+        if isinstance(result, InVector):
+            cells = t.to_cells(result.value, result.width)
+            self.vectors[0] = cells + self.vectors[0][len(cells):]
+        elif result is not None:
             self.general["rax"] = result
         back = self.pop()
         self.drop_stack(self.own_stack[0], rsp + 8)

@@ -146,6 +146,7 @@ for suffix, bytes_ in (("ps", 4), ("pd", 8)):
     lanewise(bytes_, conjunction, "and" + suffix)
     lanewise(bytes_, disjunction, "or" + suffix)
     lanewise(bytes_, exclusive, "xor" + suffix)
+    lanewise(bytes_, conjunction_of_not, "andn" + suffix)
 VECTOR["xorps"] = lambda m, i, vex, of_halves=VECTOR["xorps"]: (  # of polynomials modulo 2, of whole words
     VECTOR["xorpd"] if m.modulo_2 and not i.operands[0].mask and not any(
         o.broadcast for o in i.operands) else of_halves)(m, i, vex)
