@@ -102,10 +102,11 @@ def negate(m, i):
 def greater(m, i):
     """All ones in the lanes in which the first source is greater."""
     destination, first, second = i.operands
-    if destination.element != 8 or second.kind != "vector":
+    width = 8 * destination.element
+    if width not in floats.LESS or second.kind != "vector":
         raise Refused("a comparison of another width, or with 0")
-    bits = [floats.LESS(b, a) for a, b in zip(m.lanes(first), m.lanes(second))]
-    m.write_lanes(destination, [t.choose(floats.is_so(bit), t.mask(64), 0, 64) for bit in bits])
+    bits = [floats.LESS[width](b, a) for a, b in zip(m.lanes(first), m.lanes(second))]
+    m.write_lanes(destination, [t.choose(floats.is_so(bit), t.mask(width), 0, width) for bit in bits])
 
 
 @vector("fcvt")

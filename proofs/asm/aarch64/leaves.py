@@ -45,7 +45,7 @@ def compile_leaves(build, compiler, folder, room="kernels"):
         if is_proved(source, room):
             objects.append(folder / f"{source.parent.name}_{source.stem}.o")
             own = [compiler, *words[1:], *(flags(room) if source.parent.name == "neon" else []),
-                   *(flags_of_callers() if source.stem.endswith(("_pack", "_outer")) else []),
+                   *(flags_of_callers() if source.stem.endswith(("_pack", "_outer", "floats")) else []),
                    *(flags_of_layouts() if source.stem.endswith("_pack") else [])]
             own[own.index("-o") + 1], own[own.index("-c") + 1] = objects[-1], source
             subprocess.run(own, cwd=command["directory"], check=True)

@@ -9,7 +9,7 @@ subnormals kept, no traps).
 """
 
 import terms as t
-from machine import Machine, Refused
+from machine import InVector, Machine, Refused
 
 from .decoding import GENERAL, Instruction
 from .execution import execute
@@ -138,7 +138,10 @@ class AArch64(Machine):
             raise Refused("calls a function with a stack that is not aligned to 16 bytes")
         back, result = self.general["x30"], hook(self)
         self.forget([*self.KEPT, "sp"])
-        if result is not None:
+        if isinstance(result, InVector):
+            cells = t.to_cells(result.value, result.width)
+            self.vectors[0] = cells + self.vectors[0][len(cells):]
+        elif result is not None:
             self.general["x0"] = result
         self.drop_stack(self.own_stack[0], self.general["sp"])
         return back

@@ -11,6 +11,7 @@ import panels
 import portable_outer
 import portable_products
 import residues
+import softmax
 from mutants import Mutant, first_per
 from runs import ANY, is_due
 
@@ -42,7 +43,8 @@ def rows():
     add("portable", "sample", "n=21", residues.sample, 21)
     portable_products.add_rows(add)
     add_products(add)
-    float_rows.add_rows(add, ("portable", "neon"))
+    for chapter in (float_rows, softmax):
+        chapter.add_rows(add, ("portable", "neon"))
     return [row for row in table if is_due(row[2])]
 
 

@@ -98,6 +98,9 @@ def logic(m, i):
         return m.write_cells(destination, [0] * destination.size)
     cells = []
     for at in range(0, destination.size, 8):
+        if i.name == "bic" and lanes_chosen(b[at:at + 8]):
+            cells += selected(m, b[at:at + 8], [0] * 8, a[at:at + 8])
+            continue
         v = LOGIC[i.name](m, t.from_cells(a[at:at + 8]), t.from_cells(b[at:at + 8]), 64)
         cells += t.to_cells(v, 64)
     return m.write_cells(destination, cells)
@@ -109,12 +112,41 @@ def select(m, i):
     destination, first, second = i.operands
     old, a, b = (m.cells(operand) for operand in i.operands)
     cells = []
+    by, yes, no = {"bsl": (old, a, b), "bit": (b, a, old), "bif": (b, old, a)}[i.name]
     for at in range(0, destination.size, 8):
-        d, n, k = (t.from_cells(own[at:at + 8]) for own in (old, a, b))
-        by, yes, no = {"bsl": (d, n, k), "bit": (k, n, d), "bif": (k, d, n)}[i.name]
-        v = disjunction(m, conjunction(m, by, yes, 64), conjunction_of_not(m, by, no, 64), 64)
-        cells += t.to_cells(v, 64)
+        cells += selected(m, *(own[at:at + 8] for own in (by, yes, no)))
     m.write_cells(destination, cells)
+
+
+def lanes_chosen(by):
+    """(bytes of a lane, the conditions) of 8 bytes that are lanes of ones where a condition holds and zeros
+    elsewhere; None of others."""
+    for size in (4, 8):
+        found = [condition_of(t.from_cells(by[at:at + size])) for at in range(0, 8, size)]
+        if None not in found:
+            return size, found
+    return None
+
+
+def condition_of(v):
+    if t.is_int(v) or not t.all_or_nothing(v):
+        return None
+    condition, where_it_holds, _ = t.parts_of(v)
+    return condition if t.is_ones(where_it_holds) else t.negation(condition)
+
+
+def selected(m, by, yes, no):
+    """Of 8 bytes: whole lanes, where it is known which, or else bits."""
+    found = lanes_chosen(by)
+    if found is None:
+        by, yes, no = map(t.from_cells, (by, yes, no))
+        v = disjunction(m, conjunction(m, by, yes, 64), conjunction_of_not(m, by, no, 64), 64)
+        return t.to_cells(v, 64)
+    size, cells = found[0], []
+    for at, condition in zip(range(0, 8, size), found[1]):
+        lanes = (t.from_cells(own[at:at + size]) for own in (yes, no))
+        cells += t.to_cells(t.choose(condition, *lanes, 8 * size), 8 * size)
+    return cells
 
 
 @vector("mvn", "not")
