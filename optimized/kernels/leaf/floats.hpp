@@ -128,10 +128,13 @@ struct EightLanes {
     }
 };
 
+// As each step waits for the one before, loops over more than two at a time are no faster.
+
 template <class Leaf>
 float dot(const float* a, const float* b, std::size_t n) {
     EightLanes<Leaf> lanes;
     std::size_t j = 0;
+#pragma GCC unroll 2
     for (; j + float_lanes <= n; j += float_lanes) lanes.add_products(a + j, b + j);
     return lanes.total(n - j, [&](std::size_t l) { return a[j + l] * b[j + l]; });
 }
@@ -140,6 +143,7 @@ template <class Leaf>
 [[gnu::always_inline]] inline float sum(const float* x, std::size_t n) {
     EightLanes<Leaf> lanes;
     std::size_t j = 0;
+#pragma GCC unroll 2
     for (; j + float_lanes <= n; j += float_lanes) lanes.add(x + j);
     return lanes.total(n - j, [&](std::size_t l) { return x[j + l]; });
 }
@@ -204,30 +208,63 @@ void softmax(float* x, std::size_t n) {
     multiply<Leaf>(x, n, 1.0F / add_up<Leaf>(x, n));
 }
 
+// What the norms do in turn, each a function of its own that is proved by itself.
+
+/// Signed numbers are converted by one instruction on every processor.
+[[gnu::always_inline]] inline float number_of(std::size_t n) {
+    return static_cast<float>(static_cast<std::int64_t>(n));
+}
+
 template <class Leaf>
-void rms_norm(const float* x, const float* weight, std::size_t n, float epsilon, float* out) {
-    const float mean_square = dot<Leaf>(x, x, n) / static_cast<float>(n);
-    const float inverse = 1.0F / __builtin_sqrtf(mean_square + epsilon);
+[[gnu::noinline]] float mean(const float* x, std::size_t n) {
+    return sum<Leaf>(x, n) / number_of(n);
+}
+
+/// 1 / sqrt(dot(x, x) / n + epsilon).
+template <class Leaf>
+[[gnu::noinline]] float inverse_deviation(const float* x, std::size_t n, float epsilon) {
+    return 1.0F / __builtin_sqrtf(dot<Leaf>(x, x, n) / number_of(n) + epsilon);
+}
+
+/// out[j] = weight[j] * (x[j] * factor). `out` may be `x`.
+template <class Leaf>
+[[gnu::noinline]] void scale(const float* x, const float* weight, std::size_t n, float factor,
+                             float* out) {
     for_each_vector<Leaf::width>(0, n, [&](auto width, std::size_t j) {
         constexpr std::size_t w = decltype(width)::value;
-        store<w>(out + j, load<w>(weight + j) * (load<w>(x + j) * inverse));
+        store<w>(out + j, load<w>(weight + j) * (load<w>(x + j) * factor));
     });
+}
+
+/// out[j] = x[j] - middle. `out` may be `x`.
+template <class Leaf>
+[[gnu::noinline]] void centre(const float* x, std::size_t n, float middle, float* out) {
+    for_each_vector<Leaf::width>(0, n, [&](auto width, std::size_t j) {
+        constexpr std::size_t w = decltype(width)::value;
+        store<w>(out + j, load<w>(x + j) - middle);
+    });
+}
+
+/// In place: x[j] = x[j] * factor * weight[j] + bias[j].
+template <class Leaf>
+[[gnu::noinline]] void scale_and_shift(float* x, const float* weight, const float* bias,
+                                       std::size_t n, float factor) {
+    for_each_vector<Leaf::width>(0, n, [&](auto width, std::size_t j) {
+        constexpr std::size_t w = decltype(width)::value;
+        store<w>(x + j, load<w>(x + j) * factor * load<w>(weight + j) + load<w>(bias + j));
+    });
+}
+
+template <class Leaf>
+void rms_norm(const float* x, const float* weight, std::size_t n, float epsilon, float* out) {
+    scale<Leaf>(x, weight, n, inverse_deviation<Leaf>(x, n, epsilon), out);
 }
 
 template <class Leaf>
 void layer_norm(const float* x, const float* weight, const float* bias, std::size_t n,
                 float epsilon, float* out) {
-    const float mean = sum<Leaf>(x, n) / static_cast<float>(n);
-    for_each_vector<Leaf::width>(0, n, [&](auto width, std::size_t j) {
-        constexpr std::size_t w = decltype(width)::value;
-        store<w>(out + j, load<w>(x + j) - mean);
-    });
-    const float variance = dot<Leaf>(out, out, n) / static_cast<float>(n);
-    const float inverse = 1.0F / __builtin_sqrtf(variance + epsilon);
-    for_each_vector<Leaf::width>(0, n, [&](auto width, std::size_t j) {
-        constexpr std::size_t w = decltype(width)::value;
-        store<w>(out + j, load<w>(out + j) * inverse * load<w>(weight + j) + load<w>(bias + j));
-    });
+    centre<Leaf>(x, n, mean<Leaf>(x, n), out);
+    scale_and_shift<Leaf>(out, weight, bias, n, inverse_deviation<Leaf>(out, n, epsilon));
 }
 
 template <class Leaf>
