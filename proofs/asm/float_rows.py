@@ -159,6 +159,16 @@ def gelu(image, run, backend):
     explorer.call(f"{SPACE}{backend}::gelu", [x_at, n])
 
 
+def lane_index(lane, k):
+    """Of the term that step k of a lane takes."""
+    return 8 * k + lane
+
+
+def lane_steps(lane, done):
+    """How many a lane has taken of so many terms."""
+    return (done + 7 - lane) / 8 if z3.is_expr(done) else (done + 7 - lane) // 8
+
+
 def sums_of_products(machine, a_at, b_at, n):
     """The sums of a[j] b[j] in 8 lanes, each from 0 on, lane l of every 8th product from the l-th on."""
     b = machine.reader(b_at)
@@ -168,9 +178,7 @@ def sums_of_products(machine, a_at, b_at, n):
             raise Refused("a product of a sum under a lane mask")
         index, _ = sums.region.places[t.ident(element)]
         return total(before, product(element, b(0, index)))
-    sums = Chains(machine, a_at, 8, 0, step, lambda lane, k: 8 * k + lane,
-                  lambda lane, done: (done + 7 - lane) / 8 if z3.is_expr(done) else (done + 7 - lane) // 8,
-                  machine.sizes.total(n), 32, [b_at])
+    sums = Chains(machine, a_at, 8, 0, step, lane_index, lane_steps, machine.sizes.total(n), 32, [b_at])
     return sums
 
 

@@ -208,9 +208,20 @@ ROUND = {w: operation(f"nearest integer of binary{w}", (w,), 32, nearest_integer
 TRUNCATE = operation("integer part of binary64", (64,), 32, integer_part)
 WHOLE = operation("nearest whole number", (64,), 64, whole_number)
 SQUARE_ROOT = {w: operation(f"square root {w}", (w,), w, root(w)) for w in (32, 64)}
+
+
+def nearest(v, width):
+    """The float that an integer is rounded to, once: of its lowest bits binary32 only takes whether any is
+    set."""
+    size = abs(v)
+    lost = max(0, size.bit_length() - 40) if width == 32 else 0
+    size = (size >> lost | bool(size & t.mask(lost))) << lost
+    return bits_of(float(-size if v < 0 else size), width)
+
+
 # (width of the integer, width of the float)
-FROM_INTEGER = {(i, f): operation(f"binary{f} of int{i}", (i,), f, lambda v, i=i, f=f: bits_of(
-    float(t.signed(v, i)), f)) for i, f in ((32, 32), (32, 64), (64, 64))}
+FROM_INTEGER = {(i, f): operation(f"binary{f} of int{i}", (i,), f, lambda v, i=i, f=f: nearest(
+    t.signed(v, i), f)) for i, f in ((32, 32), (32, 64), (64, 32), (64, 64))}
 # Of an integer without a sign, by its width, in binary64.
 FROM_UNSIGNED = {i: operation(f"binary64 of uint{i}", (i,), 64, lambda v: bits_of(float(v), 64))
                  for i in (32, 64)}

@@ -89,6 +89,7 @@ WRONG = [
     ("vfnmadd231pd ymm0,ymm1,ymm2", "vfmadd231pd ymm0,ymm1,ymm2"),
     ("vpmovsdw ymm1,zmm2", "vpmovdw ymm1,zmm2"),
     ("vcvtdq2pd ymm0,xmm1", "vcvtps2pd ymm0,xmm1"),
+    ("vcvtsi2ss xmm0,xmm1,rcx", "vcvtsi2ss xmm0,xmm1,ecx"),
     ("vcvtusi2sd xmm0,xmm1,rcx", "vcvtsi2sd xmm0,xmm1,rcx"),
     ("vcvtusi2sd xmm0,xmm1,ecx", "vcvtsi2sd xmm0,xmm1,ecx"),
 ]
@@ -226,12 +227,13 @@ def float_states():
     wide = [0, 1, 1 << 52, 0x3ff << 52, 0x47efffffe0000000, 0x47efffffefffffff, 0x47effffff0000000,
             0x3690000000000000, 0x3690000000000001, 0x36a8000000000000, 0x7ff << 52,
             0x7fefffffffffffff, 0x7ff8000000000001, 0x7ff4000000000000]
+    wide.append((1 << 62) + (1 << 38) + 1)  # an integer, in binary64 half-way between two of binary32
 
     def word(k):
         signs = generator.choice((0, 1 << 31, 1 << 63, 1 << 63 | 1 << 31))
         if k < 6:
             return signs | generator.choice(corners) << 32 | generator.choice(corners)
-        if k < 12:
+        if k < 12 or k >= GENERAL_AT // 8 and generator.randrange(2):
             return signs | generator.choice(wide)
         return signs | (0x3f800000 + generator.getrandbits(26)) << 32 | (
             0x3f800000 + generator.getrandbits(26))

@@ -6,6 +6,7 @@ import os
 from typing import NamedTuple
 
 import abi_mutants
+import float_norms
 import float_rows
 import portable_products
 import softmax
@@ -524,12 +525,13 @@ def mutants(compiler):
     """Those of the rows that run: of g++ everyday one per kernel, and one per assumption on calls."""
     if compiler != "g++":
         return [Mutant(*row[:6], f"with '{row[4]}' changed", row[6]) for row in (
-            SIZE_MUTANTS_OF_CLANG + softmax.SIZE_MUTANTS_OF_CLANG)]
+            SIZE_MUTANTS_OF_CLANG + softmax.SIZE_MUTANTS_OF_CLANG + float_norms.SIZE_MUTANTS_OF_CLANG)]
     plain = [Mutant(*row, f"with '{row[4]}' changed") for row in (
-        MUTANTS + float_rows.MUTANTS + softmax.MUTANTS)]
+        MUTANTS + float_rows.MUTANTS + softmax.MUTANTS + float_norms.MUTANTS)]
     slow = SLOW_SIZE_MUTANTS if os.environ.get("SLIP_FULL") else []
     larger = [Mutant(*row[:6], f"with '{row[4]}' changed", row[6]) for row in (
-        SIZE_MUTANTS + float_rows.SIZE_MUTANTS + softmax.SIZE_MUTANTS + slow)]
+        SIZE_MUTANTS + float_rows.SIZE_MUTANTS + softmax.SIZE_MUTANTS + float_norms.SIZE_MUTANTS
+        + slow)]
     calls = [Mutant(*row) for row in abi_mutants.MUTANTS]
 
     def due(mutants):

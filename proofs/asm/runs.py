@@ -9,6 +9,7 @@ import combinations
 import encoding
 import exponents
 import factors
+import float_norms
 import float_rows
 import layouts
 import left_layouts
@@ -35,9 +36,7 @@ def is_due(sizes):
 ANY = "any size"
 X86 = "portable", "avx2", "avx512"  # the processor's backends
 # What is proved of any size of g++'s code alone: of other compilers' code it is proved at these sizes.
-LISTED = {
-    "dot": {backend: ("n=5", "n=21") for backend in ("portable", "avx2", "avx512")},
-}
+LISTED = {}
 
 
 def of_other_compilers(row):
@@ -87,6 +86,7 @@ def all_runs():
         add(backend, "quantise", ANY, encoding.quantise, rounded)
     float_rows.add_rows(add, X86)
     softmax.add_rows(add, X86)
+    float_norms.add_rows(add, X86)
     return table
 
 
