@@ -23,7 +23,7 @@ def flags_of_layouts():
 
 
 def flags_of_callers():
-    """The same of those and of outer products."""
+    """The same of those, of outer products and of float code."""
     return re.search(r"set[(]of_callers (.*)[)]", (ROOT / "CMakeLists.txt").read_text())[1].split()
 
 

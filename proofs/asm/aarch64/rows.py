@@ -3,6 +3,7 @@
 import combinations
 import encoding
 import exponents
+import float_norms
 import float_rows
 import layouts
 import linear
@@ -43,7 +44,7 @@ def rows():
     add("portable", "sample", "n=21", residues.sample, 21)
     portable_products.add_rows(add)
     add_products(add)
-    for chapter in (float_rows, softmax):
+    for chapter in (float_rows, softmax, float_norms):
         chapter.add_rows(add, ("portable", "neon"))
     return [row for row in table if is_due(row[2])]
 
@@ -65,6 +66,9 @@ MASK, UNMASK, BELOW, COMBINATIONS, RIGHT, LEFT, PACK_RIGHT, INNER, OUTER, DEQUAN
         "low_rank_inner", "low_rank_outer", "dequantise", "quantise"))
 ROWS_4, ROWS_1 = (("portable", f"combine_rows<{rows}>", ANY, f"combine_rows<{rows}ul>") for rows in (4, 1))
 ADD, ROTATE, SWIGLU, GELU = (("neon", kernel, ANY, kernel) for kernel in ("add", "rotate", "swiglu", "gelu"))
+MEAN, DEVIATION, SCALE, CENTRE, SCALE_AND_SHIFT, RMS_NORM, LAYER_NORM = (
+    ("neon", kernel, ANY, kernel) for kernel in ("mean", "inverse_deviation", "scale", "centre",
+                                                 "scale_and_shift", "rms_norm", "layer_norm"))
 EXPONENT, SHIFT, PACK_LEFT = (("portable", kernel, ANY, kernel) for kernel in (
     "least_exponent", "shift_row", "pack_left"))
 SAMPLE = "portable", "sample", "n=4", "sample"
@@ -150,6 +154,14 @@ SIZES += [
     (ROTATE, r"and\s+x4, x8, #0xf+c\b", "and x4, x8, #0xfffffffffffffff8", "half=6"),
     (SWIGLU, r"cmp\s+x5, x7", "cmp w5, w7", "n=6"),
     (GELU, r"and\s+x2, x3, #0xf+c\b", "and x2, x3, #0xfffffffffffffff8", "n=6"),
+    (MEAN, r"scvtf\s+(s\d), x1", r"scvtf \1, w1", "n=9"),
+    (MEAN, r"cmp\s+x5, x2", "cmp w5, w2", "n=9"),
+    (DEVIATION, r"scvtf\s+(s\d), x19", r"scvtf \1, w19", "n=9"),
+    (SCALE, r"cmp\s+x2, x4", "cmp w2, w4", "n=6"),
+    (CENTRE, r"cmp\s+x1, x3", "cmp w1, w3", "n=6"),
+    (SCALE_AND_SHIFT, r"cmp\s+x3, x4", "cmp w3, w4", "n=6"),
+    (RMS_NORM, r"mov\s+x2, x19", "mov w2, w19", "n=9"),
+    (LAYER_NORM, r"mov\s+x3, x19", "mov w3, w19", "n=9"),
     (PACKED, r"mul\s+x0, x0, x1", "mul w0, w0, w1", "m=3 n=5"),
     (PACKED, r"mul\s+x0, x0, x1", r"and x0, x0, #0xffff; \g<0>", "m=3 n=5"),
     (ROWS_PACKED, r"mul\s+x2, x1, x2", "mul w2, w1, w2", "m=3 n=5"),
@@ -212,6 +224,13 @@ OTHERS = [
     (ROTATE, "fsub", "fadd", ""),
     (SWIGLU, r"(shl\s+\S+, \S+, )#23", r"\1#22", ""),
     (GELU, "fnmul", "fmul", ""),
+    (MEAN, "fdiv", "fmul", ""),
+    (DEVIATION, "fsqrt", "fneg", ""),
+    (SCALE, r"fmul(\s+v1.4s, v1.4s, v2)", r"fadd\1", ""),
+    (CENTRE, "fsub", "fadd", ""),
+    (SCALE_AND_SHIFT, "fadd", "fsub", ""),
+    (RMS_NORM, r"mov\s+x0, x20", "mov x0, x22", ""),
+    (LAYER_NORM, r"fmov\s+s0, s8", "nop", ""),
     (COMBINE, "saddlv", "uaddlv", ""),
     (MASK, r"and\s+x10, x2,", r"add x2, x2, x9; \g<0>", "a general register is 0 at the start"),
     (PRODUCTS, r"movi\s+v3.4s, #0x0", "nop", "a vector register is 0 at the start"),
