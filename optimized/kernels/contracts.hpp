@@ -110,7 +110,7 @@ struct FloatKernels {
     void (*add)(const float* x, std::size_t n, float* sum);
 
     /// The first of the greatest elements. NaNs are passed over, but 0 is returned if x[0] is one.
-    /// Requires n > 0.
+    /// Requires 0 < n <= 2^40.
     std::size_t (*arg_max)(const float* x, std::size_t n);
 
     /// weights[j] = exp(t), but 0 for t < -87, where t = (x[j] - largest) / temperature. Returns

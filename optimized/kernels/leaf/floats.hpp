@@ -308,22 +308,43 @@ void add(const float* x, std::size_t n, float* target) {
     });
 }
 
-/// The first block of elements whose maximum is the greatest has the first of them.
+// What arg_max does in turn, likewise.
+
+constexpr std::size_t arg_max_block = 256;
+
+/// The first of the blocks of elements whose greatest number is the greatest of all: the upper half
+/// tells the number, in an integer that is ordered as numbers are, +0 for -0; the lower half is the
+/// block's number, subtracted from 2^32 - 1. The greatest of these integers takes no branch.
+template <class Leaf>
+[[gnu::noinline]] std::uint64_t best_block(const float* x, std::size_t n) {
+    const std::size_t blocks = (n + arg_max_block - 1) / arg_max_block;
+    std::uint64_t best = 0;
+    for (std::size_t k = 0; k < blocks; ++k) {
+        const std::size_t j = k * arg_max_block;
+        const float here = greatest<Leaf>(x + j, n - j < arg_max_block ? n - j : arg_max_block);
+        const auto bits = __builtin_bit_cast(std::uint32_t, here + 0.0F);
+        const std::uint32_t ordered = bits ^ ((0U - (bits >> 31)) | std::uint32_t{1} << 31);
+        const std::uint64_t own = std::uint64_t{ordered} << 32 | (0xffffffff - k);
+        best = own > best ? own : best;
+    }
+    return best;
+}
+
+/// The first element that equals a number; the last one if no other does.
+template <class Leaf>
+[[gnu::noinline]] std::size_t first_equal(const float* x, std::size_t n, float number) {
+    const std::size_t last = n - 1;
+    std::size_t j = 0;
+    while (j != last && x[j] != number) ++j;
+    return j;
+}
+
 template <class Leaf>
 std::size_t arg_max(const float* x, std::size_t n) {
-    constexpr std::size_t block = 256;
     if (x[0] != x[0]) return 0;
-    std::size_t at = 0;
-    float most = -__builtin_inff();
-    for (std::size_t j = 0; j < n; j += block) {
-        const float here = greatest<Leaf>(x + j, n - j < block ? n - j : block);
-        if (here > most) {
-            most = here;
-            at = j;
-        }
-    }
-    while (x[at] != most) ++at;
-    return at;
+    const std::size_t at = (0xffffffff - (best_block<Leaf>(x, n) & 0xffffffff)) * arg_max_block;
+    const std::size_t count = n - at < arg_max_block ? n - at : arg_max_block;
+    return at + first_equal<Leaf>(x + at, count, greatest<Leaf>(x + at, count));
 }
 
 /// exp(t), but 0 for t < -87. One number in a vector of four, so that no branch depends on it.
