@@ -228,8 +228,8 @@ FROM_UNSIGNED = {i: operation(f"binary64 of uint{i}", (i,), 64, lambda v: bits_o
 
 
 def ordered(a, b, width):
-    """(a < b or unordered, a = b or unordered) of two floats, exactly: their bits without the sign
-    are ordered as they are."""
+    """(a < b or unordered, a = b or unordered, unordered) of two floats, exactly: their bits without the
+    sign are ordered as they are."""
     keys, unordered = [], []
     for v in (a, b):
         size = t.band(v, t.mask(width - 1), width)
@@ -237,7 +237,7 @@ def ordered(a, b, width):
         unordered.append(t.compare("ult", INFINITY[width], size, width))
     either = t.both(*unordered, "or")
     return (t.both(either, t.compare("slt", *keys, width), "or"),
-            t.both(either, t.compare("eq", *keys, width), "or"))
+            t.both(either, t.compare("eq", *keys, width), "or"), either)
 
 
 # Whether a < b, and so neither is a NaN: a bit, and the condition.

@@ -42,11 +42,11 @@ VECTORS, MASKS = 32, 8
 MASK_AT, GENERAL_AT, FLAGS_AT, STATE = 2048, 2112, 2240, 2304  # of a state, behind its vectors
 ROOM = 1024  # bytes of memory, behind the state
 MARGIN = 1 << 16  # bytes around the memory, for a signal's handler, since rsp points into it
-CONDITIONS = {"b": lambda c, z, s, o: c, "e": lambda c, z, s, o: z, "s": lambda c, z, s, o: s,
-              "o": lambda c, z, s, o: o, "be": lambda c, z, s, o: c | z,
-              "l": lambda c, z, s, o: s ^ o, "le": lambda c, z, s, o: z | s ^ o}
+CONDITIONS = {"b": lambda c, z, s, o, p: c, "e": lambda c, z, s, o, p: z, "s": lambda c, z, s, o, p: s,
+              "o": lambda c, z, s, o, p: o, "p": lambda c, z, s, o, p: p, "be": lambda c, z, s, o, p: c | z,
+              "l": lambda c, z, s, o, p: s ^ o, "le": lambda c, z, s, o, p: z | s ^ o}
 CONDITIONS |= {negated: lambda *flags, of=of: 1 - CONDITIONS[of](*flags) for negated, of in (
-    ("ae", "b"), ("ne", "e"), ("ns", "s"), ("no", "o"), ("a", "be"), ("ge", "l"), ("g", "le"))}
+    ("ae", "b"), ("ne", "e"), ("ns", "s"), ("no", "o"), ("np", "p"), ("a", "be"), ("ge", "l"), ("g", "le"))}
 # What the processor executes, and a wrong model of it: the comparison must tell them apart.
 WRONG = [
     ("add rax,rcx", "sub rax,rcx"),
@@ -327,7 +327,7 @@ def index(name):
 UNKNOWNS = [z3.BitVec(f"word{k}", 64) for k in range(WORDS)]
 PLACE = {v.get_id(): k for k, v in enumerate(UNKNOWNS)}
 UNKNOWN_CELLS = [cell for v in UNKNOWNS for cell in t.to_cells(v, 64)]
-FLAG_BITS = {"b": 0, "e": 6, "s": 7, "o": 11}
+FLAG_BITS = {"b": 0, "e": 6, "s": 7, "o": 11, "p": 2}
 FAILURES = Refused, TypeError, AttributeError, KeyError, z3.Z3Exception
 
 

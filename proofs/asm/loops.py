@@ -529,7 +529,8 @@ class Explorer:
         for so_far in self.accounts(shape, before):
             seen = [z3.substitute(way.seen, (generic.seen, so_far(generic))) for way, _ in ways]
             claims = [z3.Implies(self.machine.of_seen(before), so_far(shape.first) == before)] + [
-                so_far(way) == now for (way, at), now in zip(ways, seen) if at == head]
+                z3.Implies(z3.And([z3.BoolVal(True), *way.data[len(shape.first.data):]]), so_far(way) == now)
+                for (way, at), now in zip(ways, seen) if at == head]
             if all(map(self.machine.run.holds, claims)):
                 for (way, _), now in zip(ways, seen):
                     way.seen = now
@@ -538,7 +539,9 @@ class Explorer:
 
     def accounts(self, shape, before):
         """What may say in a state whether something was seen: a register all of it, or what was seen in this
-        loop, where `before` is what was seen before."""
+        loop, where `before` is what was seen before. Or nothing was seen in passes that go on."""
+        if self.machine.left_by_data:
+            yield lambda _: before
         for tells in self.tellers(shape):
             if not z3.is_false(before):
                 yield tells
@@ -549,7 +552,7 @@ class Explorer:
         that a number of 32 bits is negative or that it holds of one of its elements, or of its lowest one, or
         of several vectors;
         of a general register, that it is not 0 or that its low 32 bits are negative."""
-        size = self.machine.watched.size
+        size = (self.machine.tells_width or 8 * self.machine.watched.size) // 8
         unknown = [place for place, form in shape.forms.items() if form == UNKNOWN]
         vectors = {}
         for place in sorted(place for place in unknown if place[0] == "vector"):
@@ -589,6 +592,8 @@ class Explorer:
             key = at if t.is_int(at) else t.keep(at), state.calls, state.seen.get_id()
             if self.machine.totals and self.machine.totals.are_deep and not self.machine.scouting:
                 key += self.machine.totals.wide_sums(state),
+            if self.machine.left_by_data:
+                key += tuple(map(t.keep, state.data)),
             places.setdefault(key, (at, []))[1].append(state)
         return [(self.merged(states), at) for at, states in places.values()]
 
@@ -650,7 +655,8 @@ class Explorer:
         """Every (region, chunk) that must be written, or read if it is watched."""
         of_grid = self.machine.grid and self.machine.grid.region
         return [(region, chunk) for region in self.machine.regions.values()
-                if (region.is_output or region is self.machine.watched) and region is not of_grid
+                if (region.is_output or region is self.machine.watched and not self.machine.left_by_data)
+                and region is not of_grid
                 for chunk in region.chunks]
 
     def settle(self, state):

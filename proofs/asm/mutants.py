@@ -6,15 +6,12 @@ import os
 from typing import NamedTuple
 
 import abi_mutants
-import float_norms
-import float_rows
 import portable_products
-import softmax
 from image import Image
 from instructions import X86
 from machine import Refused
 from run import Run, Unbounded
-from runs import ANY, fixed_sizes, is_due
+from runs import ANY, FLOATS, fixed_sizes, is_due
 
 # (backend, kernel, sizes, function that is changed, its instruction, what it becomes): each must be
 # rejected.
@@ -521,17 +518,20 @@ def first_per(key, entries):
     return list(chosen.values())
 
 
+def of_floats(table):
+    """The mutants of Charlie's float kernels in a table of their modules."""
+    return [row for module in FLOATS for row in getattr(module, table, [])]
+
+
 def mutants(compiler):
     """Those of the rows that run: of g++ everyday one per kernel, and one per assumption on calls."""
     if compiler != "g++":
         return [Mutant(*row[:6], f"with '{row[4]}' changed", row[6]) for row in (
-            SIZE_MUTANTS_OF_CLANG + softmax.SIZE_MUTANTS_OF_CLANG + float_norms.SIZE_MUTANTS_OF_CLANG)]
-    plain = [Mutant(*row, f"with '{row[4]}' changed") for row in (
-        MUTANTS + float_rows.MUTANTS + softmax.MUTANTS + float_norms.MUTANTS)]
+            SIZE_MUTANTS_OF_CLANG + of_floats("SIZE_MUTANTS_OF_CLANG"))]
+    plain = [Mutant(*row, f"with '{row[4]}' changed") for row in MUTANTS + of_floats("MUTANTS")]
     slow = SLOW_SIZE_MUTANTS if os.environ.get("SLIP_FULL") else []
     larger = [Mutant(*row[:6], f"with '{row[4]}' changed", row[6]) for row in (
-        SIZE_MUTANTS + float_rows.SIZE_MUTANTS + softmax.SIZE_MUTANTS + float_norms.SIZE_MUTANTS
-        + slow)]
+        SIZE_MUTANTS + of_floats("SIZE_MUTANTS") + slow)]
     calls = [Mutant(*row) for row in abi_mutants.MUTANTS]
 
     def due(mutants):

@@ -81,9 +81,11 @@ class RegionMachine(Machine):
         self.guard = self.assumed = None  # the bit that is 1 where a store is compared, and its id
         self.watched = self.watch = self.tells = None  # a region, and function(element) -> condition
         self.seen = z3.BoolVal(False)     # whether it held of an element of the region that was read
+        self.tells_width = None  # bits of a number that `tells` is asked of, if not an element's
         self.of_seen = lambda seen: z3.BoolVal(True)  # what holds of it, whatever was read
         self.is_told = False    # whether all of the region was read: nothing more is noted
         self.data, self.follows_data = [], False  # what branches on data said, if they are followed
+        self.left_by_data = False  # whether loops may end where data says so, and not all need be read
         self.excused = None     # function() -> whether outputs need not be written
         self.chains = self.totals = self.grid = None  # carried.py, totals.py, grids.py
         self.finished = Done()  # what has been done of the grid
@@ -641,7 +643,7 @@ class RegionMachine(Machine):
 
     def by_data(self, condition):
         """The same, if data decides it."""
-        if not self.follows_data or self.scouting:
+        if not self.follows_data or self.scouting and not self.left_by_data:
             raise Refused("a branch depends on data")
         for known in self.data:
             if known.eq(condition) or known.eq(z3.Not(condition)):

@@ -4,6 +4,7 @@ import math
 import os
 import re
 
+import arg_max
 import avx2_products
 import combinations
 import encoding
@@ -35,6 +36,7 @@ def is_due(sizes):
 
 ANY = "any size"
 X86 = "portable", "avx2", "avx512"  # the processor's backends
+FLOATS = float_rows, float_norms, softmax, arg_max
 # What is proved of any size of g++'s code alone: of other compilers' code it is proved at these sizes.
 LISTED = {}
 
@@ -84,9 +86,8 @@ def all_runs():
     for backend, rounded in (("portable", [encoding.by_shift]), ("avx512", [encoding.by_conversion]),
                              ("avx2", [encoding.by_rounding, encoding.by_shift])):
         add(backend, "quantise", ANY, encoding.quantise, rounded)
-    float_rows.add_rows(add, X86)
-    softmax.add_rows(add, X86)
-    float_norms.add_rows(add, X86)
+    for module in FLOATS:
+        module.add_rows(add, X86)
     return table
 
 

@@ -179,7 +179,7 @@ def from_integer(m, i):
 def compare(m, i):
     """Of two that are not ordered, carry and overflow are set."""
     (a, width), (b, _) = (lane(m, operand) for operand in i.operands)
-    less, equal = floats.ordered(a, b, width)
+    less, equal, _ = floats.ordered(a, b, width)
     unordered = t.both(*(t.compare("ult", floats.INFINITY[width], t.band(v, t.mask(width - 1), width), width)
                          for v in (a, b)), "or")
     is_ordered = t.negation(unordered)

@@ -49,7 +49,7 @@ def execute(m, i):
             raise Refused("an operand with a place per lane")
         check_alignment(m, i, plain, vex)
         if plain not in moves.NAMES and i.operands[0].kind in ("vector", "mask") and (
-                m.scouting and not leaves_number(plain, i.operands)):
+                m.scouting and not leaves_number(plain, i.operands) and "comis" not in plain):
             return m.leave_unknown(i.operands[0], vex)  # data, which decides nothing
         return VECTOR[plain](m, i, vex)
     raise Refused(f"unknown instruction '{name}'")

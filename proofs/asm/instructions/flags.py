@@ -11,16 +11,17 @@ def undefined():
 class Flags:
     """What the last comparison or arithmetic left; each condition is decided when it is read. Carry
     and overflow are conditions or functions that give them; `undefined` is one. Without a result,
-    sign and zero are undefined."""
+    sign and zero are undefined. Parity is known of comparisons of floats alone."""
 
-    def __init__(self, result, width, carry=False, overflow=False, operands=None):
+    def __init__(self, result, width, carry=False, overflow=False, operands=None, parity=None):
         self.result, self.width = result, width
-        self.carry, self.overflow, self.operands = carry, overflow, operands
+        self.carry, self.overflow, self.operands, self.parity = carry, overflow, operands, parity
 
     def condition(self, code):
-        for prefix in (("n",) if code not in ("np",) else ()):
-            if code.startswith(prefix):
-                return t.negation(self.condition(code[1:]))
+        if code.startswith("n"):
+            return t.negation(self.condition(code[1:]))
+        if code == "p" and self.parity is not None:
+            return self.parity
         if code in ("ae", "a", "ge", "g"):
             return t.negation(self.condition({"ae": "b", "a": "be", "ge": "l", "g": "le"}[code]))
         if code == "be":

@@ -38,8 +38,8 @@ for letter, bits in (("s", 32), ("d", 64)):
 def compare_floats(m, i, vex):
     width = 32 if i.name.endswith("ss") else 64
     a, b = (t.from_cells(m.cells(o, width // 8)[:width // 8]) for o in i.operands)
-    less, equal = floats.ordered(a, b, width)
-    m.flags = Flags(t.choose(equal, 0, 1, 8), 8, less)
+    less, equal, unordered = floats.ordered(a, b, width)
+    m.flags = Flags(t.choose(equal, 0, 1, 8), 8, less, parity=unordered)
 
 
 @vector("cvtsi2ss", "cvtsi2sd")
