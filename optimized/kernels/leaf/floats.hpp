@@ -31,16 +31,26 @@ template <std::size_t width>
     __builtin_memcpy(to, &v, sizeof v);
 }
 
+/// The bytes that are prefetched in each of `times` times `passes` steps, so that all of them
+/// together prefetch `elements` from `first` on; none if `first` is null. At most `most`, which no
+/// caller needs.
+template <class Leaf>
+[[gnu::noinline, gnu::used]] std::size_t prefetched_in_step(const float* first,
+                                                            std::size_t elements, std::size_t times,
+                                                            std::size_t passes) {
+    constexpr std::size_t most = 1 << 16;
+    const std::size_t steps = times * passes;
+    if (first == nullptr || steps == 0) return 0;
+    const std::size_t bytes = (elements * sizeof(float) + steps - 1) / steps;
+    return bytes < most ? bytes : most;
+}
+
 /// Memory that is prefetched while a kernel works on something else, evenly spread over its steps:
 /// in a burst the prefetches would take the line fill buffers that its own loads need.
 class Ahead {
 public:
-    /// `elements` from `first` on, in `steps` steps; nothing if `first` is null.
-    [[gnu::always_inline]] Ahead(const float* first, std::size_t elements, std::size_t steps)
-        : at_(reinterpret_cast<std::uintptr_t>(first)),
-          per_step_(
-              first == nullptr || steps == 0 ? 0 : (elements * sizeof(float) + steps - 1) / steps) {
-    }
+    [[gnu::always_inline]] Ahead(const float* first, std::size_t bytes_per_step)
+        : at_(reinterpret_cast<std::uintptr_t>(first)), per_step_(bytes_per_step) {}
 
     [[gnu::always_inline]] void step() {
         constexpr std::size_t line = 64;
@@ -51,6 +61,9 @@ public:
         }
         at_ += per_step_;
     }
+
+    /// Goes on where a copy is.
+    [[gnu::always_inline]] void go_on(const Ahead& copy) { at_ = copy.at_; }
 
 private:
     static constexpr int second_level = 2;  // the first one is full of what the kernel works on
@@ -367,46 +380,75 @@ float sampling_weights(const float* x, std::size_t n, float largest, float tempe
     return add_up<Leaf>(weights, n);
 }
 
+// mix in steps, each a function of its own that is proved by itself.
+
+/// What mix adds up: `count` values, `stride` elements apart.
+struct Values {
+    const float* first;
+    std::size_t stride, count;
+};
+
 /// One tile of mix: `rows` outputs by `vectors` times `width` columns, whose sums stay in
 /// registers.
 template <class Leaf, std::size_t rows, std::size_t width, std::size_t vectors>
-void mix_tile(const float* const* weights, const float* values, std::size_t stride,
-              std::size_t positions, float* const* out, std::size_t column, Ahead& ahead) {
+[[gnu::noinline, gnu::used]] void mix_tile(const float* const* weights, const Values& values,
+                                           float* const* out, std::size_t column, Ahead& ahead) {
+    const auto [first, stride, count] = values;
+    Ahead own = ahead;  // in registers
     Vector<width> sums[rows][vectors];
+#pragma GCC unroll 4
     for (std::size_t r = 0; r < rows; ++r) {
+#pragma GCC unroll 4
         for (std::size_t v = 0; v < vectors; ++v) {
             sums[r][v] = load<width>(out[r] + column + v * width);
         }
     }
-    for (std::size_t p = 0; p < positions; ++p) {
-        const float* value = values + p * stride + column;
-        ahead.step();
+    const float* value = first + column;
+#pragma GCC unroll 1
+    for (std::size_t p = 0; p < count; ++p) {
+        own.step();
+#pragma GCC unroll 4
         for (std::size_t v = 0; v < vectors; ++v) {
             const Vector<width> loaded = load<width>(value + v * width);
+#pragma GCC unroll 4
             for (std::size_t r = 0; r < rows; ++r) sums[r][v] += weights[r][p] * loaded;
         }
+        value += stride;
     }
+#pragma GCC unroll 4
     for (std::size_t r = 0; r < rows; ++r) {
+#pragma GCC unroll 4
         for (std::size_t v = 0; v < vectors; ++v) {
             store<width>(out[r] + column + v * width, sums[r][v]);
         }
+    }
+    ahead.go_on(own);
+}
+
+/// Tiles of columns from `column` on: of one register, then of narrower ones.
+template <class Leaf, std::size_t rows, std::size_t width>
+[[gnu::always_inline]] inline void mix_the_rest(const float* const* weights, const Values& values,
+                                                std::size_t column, std::size_t end,
+                                                float* const* out, Ahead& ahead) {
+    for (; column + width <= end; column += width) {
+        mix_tile<Leaf, rows, width, 1>(weights, values, out, column, ahead);
+    }
+    if constexpr (width > 1) {
+        mix_the_rest<Leaf, rows, (width > 4 ? width / 2 : 1)>(weights, values, column, end, out,
+                                                              ahead);
     }
 }
 
 /// So many rows of mix, in tiles of four registers, then of one, then of narrower ones.
 template <class Leaf, std::size_t rows>
-void mix_rows(const float* const* weights, const float* values, std::size_t stride,
-              std::size_t positions, std::size_t width, float* const* out, Ahead& ahead) {
+[[gnu::noinline, gnu::used]] void mix_rows(const float* const* weights, const Values& values,
+                                           std::size_t width, float* const* out, Ahead& ahead) {
     constexpr std::size_t tile = 4 * Leaf::width;
     std::size_t column = 0;
     for (; column + tile <= width; column += tile) {
-        mix_tile<Leaf, rows, Leaf::width, 4>(weights, values, stride, positions, out, column,
-                                             ahead);
+        mix_tile<Leaf, rows, Leaf::width, 4>(weights, values, out, column, ahead);
     }
-    for_each_vector<Leaf::width>(column, width, [&](auto w, std::size_t j) {
-        mix_tile<Leaf, rows, decltype(w)::value, 1>(weights, values, stride, positions, out, j,
-                                                    ahead);
-    });
+    mix_the_rest<Leaf, rows, Leaf::width>(weights, values, column, width, out, ahead);
 }
 
 template <class Leaf>
@@ -415,11 +457,12 @@ void mix(const float* const* weights, std::size_t rows, const float* values, std
     constexpr std::size_t tile = 4 * Leaf::width;
     const std::size_t passes = ((rows + Leaf::mixed_rows - 1) / Leaf::mixed_rows) *
                                ((width + tile - 1) / tile);  // over all positions, at least
-    Ahead ahead(next, positions * stride, positions * passes);
+    Ahead ahead(next, prefetched_in_step<Leaf>(next, positions * stride, positions, passes));
+    const Values all{values, stride, positions};
     std::size_t r = 0;
     const auto mix_next = [&](auto count) {
         constexpr std::size_t c = decltype(count)::value;
-        mix_rows<Leaf, c>(weights + r, values, stride, positions, width, out + r, ahead);
+        mix_rows<Leaf, c>(weights + r, all, width, out + r, ahead);
         r += c;
     };
     // NOLINTNEXTLINE(bugprone-infinite-loop): mix_next() moves r on
@@ -432,18 +475,33 @@ void mix(const float* const* weights, std::size_t rows, const float* values, std
     if (rows - r >= 1) mix_next(std::integral_constant<std::size_t, 1>{});
 }
 
-/// scores, one dot product after the other.
+// scores, one dot product after the other, in steps that are functions of their own like mix's.
+
+template <class Leaf>
+[[gnu::noinline, gnu::used]] float scaled_dot(const float* a, const float* b, std::size_t n,
+                                              float scale) {
+    return dot<Leaf>(a, b, n) * scale;
+}
+
+/// A row of scores: its products with `keys`, of d elements each.
+template <class Leaf>
+[[gnu::noinline, gnu::used]] void score_row(const float* q, const Values& keys, std::size_t d,
+                                            float scale, float* out, Ahead& ahead) {
+    const float* key = keys.first;
+    for (std::size_t p = 0; p < keys.count; ++p) {
+        ahead.step();
+        out[p] = scaled_dot<Leaf>(q, key, d, scale);
+        key += keys.stride;
+    }
+}
+
 template <class Leaf>
 void scores_one_by_one(const float* const* q, std::size_t rows, const float* keys,
                        std::size_t stride, std::size_t positions, std::size_t d, float scale,
                        float* const* out, const float* next) {
-    Ahead ahead(next, positions * stride, rows * positions);
-    for (std::size_t r = 0; r < rows; ++r) {
-        for (std::size_t p = 0; p < positions; ++p) {
-            ahead.step();
-            out[r][p] = dot<Leaf>(q[r], keys + p * stride, d) * scale;
-        }
-    }
+    Ahead ahead(next, prefetched_in_step<Leaf>(next, positions * stride, positions, rows));
+    const Values all{keys, stride, positions};
+    for (std::size_t r = 0; r < rows; ++r) score_row<Leaf>(q[r], all, d, scale, out[r], ahead);
 }
 
 }  // namespace slip::kernels::floats

@@ -12,7 +12,14 @@ struct Leaf {
     static constexpr std::size_t mixed_rows = 2;
 };
 
-using FourKeys = floats::FourKeys<Leaf>;
+/// The scores of all rows at four positions.
+[[gnu::always_inline]] inline void score_rows(const floats::FourKeys& four, const float* const* q,
+                                              std::size_t rows, float* const* out,
+                                              floats::Ahead& ahead) {
+    std::size_t r = 0;
+    for (; r + 2 <= rows; r += 2) floats::multiply_keys<Leaf, 2>(four, q + r, out + r, ahead);
+    if (r < rows) floats::multiply_keys<Leaf, 1>(four, q + r, out + r, ahead);
+}
 
 }  // namespace
 
@@ -21,13 +28,12 @@ float dot(const float* a, const float* b, std::size_t n) { return floats::dot<Le
 void scores(const float* const* q, std::size_t rows, const float* keys, std::size_t stride,
             std::size_t positions, std::size_t d, float scale, float* const* out,
             const float* next) {
-    floats::Ahead ahead(next, positions * stride, (rows + 1) / 2 * FourKeys::steps(positions, d));
-    for (std::size_t p = 0; p < positions; p += 4) {
-        const FourKeys four(keys, stride, p, positions);
-        std::size_t r = 0;
-        for (; r + 2 <= rows; r += 2) four.multiply<2>(q + r, d, scale, out + r, ahead);
-        if (r < rows) four.multiply<1>(q + r, d, scale, out + r, ahead);
-    }
+    const std::size_t steps = floats::steps_of_four_keys(positions, d);
+    floats::Ahead ahead(
+        next, floats::prefetched_in_step<Leaf>(next, positions * stride, steps, (rows + 1) / 2));
+    floats::for_each_four_keys(
+        keys, stride, positions, d, scale,
+        [&](const floats::FourKeys& four) { score_rows(four, q, rows, out, ahead); });
 }
 
 void mix(const float* const* weights, std::size_t rows, const float* values, std::size_t stride,

@@ -13,39 +13,30 @@ struct Leaf {
     static constexpr std::size_t mixed_rows = 4;  // whose sums fit the registers
 };
 
-using FourKeys = floats::FourKeys<Leaf>;
-
-/// Eight elements of each of two rows; the last of a row may be fewer.
-__m512 load_pair(const float* low, const float* high, __mmask8 lanes) {
-    return _mm512_insertf32x8(_mm512_castps256_ps512(_mm256_maskz_loadu_ps(lanes, low)),
-                              _mm256_maskz_loadu_ps(lanes, high), 1);
+[[gnu::always_inline]] inline __m512 pair(__m256 low, __m256 high) {
+    return _mm512_insertf32x8(_mm512_castps256_ps512(low), high, 1);
 }
 
-/// sums[i][p] += the products of rows 2 i and 2 i + 1 with key p, elements j to j + 7.
+/// sums[i][p] += the products of rows 2 i and 2 i + 1 with key p, of eight elements, which
+/// load_from() gives of a row or a key.
+template <class LoadFrom>
 [[gnu::always_inline]] inline void add_products(__m512 (&sums)[2][4], const float* const* q,
-                                                const FourKeys& four, std::size_t j,
-                                                __mmask8 lanes) {
-    const __m512 rows[2] = {load_pair(q[0] + j, q[1] + j, lanes),
-                            load_pair(q[2] + j, q[3] + j, lanes)};
+                                                const floats::KeysOfFour& keys,
+                                                const LoadFrom& load_from) {
+    const __m512 rows[2] = {pair(load_from(q[0]), load_from(q[1])),
+                            pair(load_from(q[2]), load_from(q[3]))};
+#pragma GCC unroll 4
     for (std::size_t p = 0; p < 4; ++p) {
-        const __m512 key = _mm512_broadcast_f32x8(_mm256_maskz_loadu_ps(lanes, four.key[p] + j));
+        const __m512 key = _mm512_broadcast_f32x8(load_from(keys.at[p]));
         sums[0][p] = _mm512_add_ps(sums[0][p], _mm512_mul_ps(rows[0], key));
         sums[1][p] = _mm512_add_ps(sums[1][p], _mm512_mul_ps(rows[1], key));
     }
 }
 
-/// Lane r of 128 bits has row r's products with the four keys.
-[[gnu::always_inline]] inline __m512 products_of_four_rows(const float* const* q,
-                                                           const FourKeys& four, std::size_t d,
-                                                           float scale, floats::Ahead& ahead) {
-    __m512 sums[2][4] = {};
-    std::size_t j = 0;
-    for (; j + 8 <= d; j += 8) {
-        ahead.step();
-        add_products(sums, q, four, j, __mmask8{0xff});
-    }
-    if (j < d) add_products(sums, q, four, j, first_8(d - j));
+/// Lane r of 128 bits has the ordered sums of row r's lanes with the four keys.
+[[gnu::always_inline]] inline __m512 totals(const __m512 (&sums)[2][4]) {
     __m512 halves[4];  // lane r of 128 bits: row r's four halves
+#pragma GCC unroll 4
     for (std::size_t p = 0; p < 4; ++p) {
         halves[p] = _mm512_add_ps(_mm512_shuffle_f32x4(sums[0][p], sums[1][p], 0x88),
                                   _mm512_shuffle_f32x4(sums[0][p], sums[1][p], 0xdd));
@@ -58,8 +49,58 @@ __m512 load_pair(const float* low, const float* high, __mmask8 lanes) {
     const __m512 second = _mm512_shuffle_ps(low01, low23, 0xee);
     const __m512 third = _mm512_shuffle_ps(high01, high23, 0x44);
     const __m512 fourth = _mm512_shuffle_ps(high01, high23, 0xee);
-    const __m512 total = _mm512_add_ps(_mm512_add_ps(_mm512_add_ps(first, second), third), fourth);
-    return _mm512_mul_ps(total, _mm512_set1_ps(scale));
+    return _mm512_add_ps(_mm512_add_ps(_mm512_add_ps(first, second), third), fourth);
+}
+
+/// What multiply_keys_by_4() does; `count` is 4 and `rest` 0 where the keys are whole.
+[[gnu::always_inline]] inline void multiply_by_keys(const floats::FourKeys& four, std::size_t count,
+                                                    std::size_t rest, const float* const* q,
+                                                    float* const* out, floats::Ahead& ahead) {
+    const floats::KeysOfFour keys(four, count);
+    floats::Ahead own = ahead;  // in registers
+    __m512 sums[2][4] = {};
+    const auto add = [&](const auto& load_from) { add_products(sums, q, keys, load_from); };
+    const std::size_t whole = four.d - rest;
+    for (std::size_t j = 0; j < whole; j += 8) {
+        own.step();
+        add([&](const float* from) { return _mm256_loadu_ps(from + j); });
+    }
+    if (rest > 0) floats::add_rest(whole, rest, add);
+    const __m512 products = _mm512_mul_ps(totals(sums), _mm512_set1_ps(four.scale));
+    ahead.go_on(own);
+    const std::size_t position = four.position;
+    floats::store(_mm512_castps512_ps128(products), count, out[0] + position);
+    floats::store(_mm512_extractf32x4_ps(products, 1), count, out[1] + position);
+    floats::store(_mm512_extractf32x4_ps(products, 2), count, out[2] + position);
+    floats::store(_mm512_extractf32x4_ps(products, 3), count, out[3] + position);
+}
+
+[[gnu::noinline, gnu::used]] void multiply_some_keys_by_4(const floats::FourKeys& four,
+                                                          const float* const* q, float* const* out,
+                                                          floats::Ahead& ahead) {
+    multiply_by_keys(four, four.count, four.d % 8, q, out, ahead);
+}
+
+/// out[r][position + p] = dot(q[r], key p, d) * scale, for four rows: a function of its own that is
+/// proved by itself.
+[[gnu::noinline, gnu::used]] void multiply_keys_by_4(const floats::FourKeys& four,
+                                                     const float* const* q, float* const* out,
+                                                     floats::Ahead& ahead) {
+    if (!floats::are_whole(four)) return multiply_some_keys_by_4(four, q, out, ahead);
+    multiply_by_keys(four, 4, 0, q, out, ahead);
+}
+
+/// The scores of all rows at four positions.
+[[gnu::always_inline]] inline void score_rows(const floats::FourKeys& four, const float* const* q,
+                                              std::size_t rows, float* const* out,
+                                              floats::Ahead& ahead) {
+    std::size_t r = 0;
+    for (; r + 4 <= rows; r += 4) multiply_keys_by_4(four, q + r, out + r, ahead);
+    if (r + 2 <= rows) {
+        floats::multiply_keys<Leaf, 2>(four, q + r, out + r, ahead);
+        r += 2;
+    }
+    if (r < rows) floats::multiply_keys<Leaf, 1>(four, q + r, out + r, ahead);
 }
 
 }  // namespace
@@ -69,20 +110,12 @@ float dot(const float* a, const float* b, std::size_t n) { return floats::dot<Le
 void scores(const float* const* q, std::size_t rows, const float* keys, std::size_t stride,
             std::size_t positions, std::size_t d, float scale, float* const* out,
             const float* next) {
-    floats::Ahead ahead(next, positions * stride, (rows + 3) / 4 * FourKeys::steps(positions, d));
-    for (std::size_t p = 0; p < positions; p += 4) {
-        const FourKeys four(keys, stride, p, positions);
-        std::size_t r = 0;
-        for (; r + 4 <= rows; r += 4) {
-            const __m512 four_rows = products_of_four_rows(q + r, four, d, scale, ahead);
-            four.store(_mm512_castps512_ps128(four_rows), out[r]);
-            four.store(_mm512_extractf32x4_ps(four_rows, 1), out[r + 1]);
-            four.store(_mm512_extractf32x4_ps(four_rows, 2), out[r + 2]);
-            four.store(_mm512_extractf32x4_ps(four_rows, 3), out[r + 3]);
-        }
-        for (; r + 2 <= rows; r += 2) four.multiply<2>(q + r, d, scale, out + r, ahead);
-        if (r < rows) four.multiply<1>(q + r, d, scale, out + r, ahead);
-    }
+    const std::size_t steps = floats::steps_of_four_keys(positions, d);
+    floats::Ahead ahead(
+        next, floats::prefetched_in_step<Leaf>(next, positions * stride, steps, (rows + 3) / 4));
+    floats::for_each_four_keys(
+        keys, stride, positions, d, scale,
+        [&](const floats::FourKeys& four) { score_rows(four, q, rows, out, ahead); });
 }
 
 void mix(const float* const* weights, std::size_t rows, const float* values, std::size_t stride,
