@@ -62,6 +62,8 @@ class Chains:
     `pointer`; `taken(number, done)`: how many steps it has taken
     after `done` elements, from the first on; both of integers. `whole`: how many elements there are."""
 
+    are_deep = False  # whether loops carry some that have others inside
+
     def __init__(self, machine, pointer, count, first, step, element, taken, whole, width=64,
                  others=()):
         self.machine, self.region, self.count = machine, machine.regions[t.ident(pointer)], count

@@ -369,7 +369,8 @@ class Explorer:
         """The same, with what loops carry, as far as passes that store nothing show."""
         size = self.machine.chains.width // 8
         places = of_whole({place for place, form in shape.forms.items() if form == UNKNOWN}, size)
-        if not places or any(head in loop.body for head in self.loops if head != loop.head):
+        if not places or not self.machine.chains.are_deep and any(
+                head in loop.body for head in self.loops if head != loop.head):
             return shape
         states, forms, count, known = [shape.first], {}, 1, 0
         while not forms and known < count and len(states) <= REHEARSED:

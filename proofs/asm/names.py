@@ -6,9 +6,7 @@ from pathlib import Path
 # Of chapters of the leaves, the kernels whose machine code no run proves, with the reason. They do not
 # count as proved, nor in the share of what runs that is, nor do functions that are no kernels; SOUNDNESS.md
 # says so.
-UNPROVED = {"floats": (
-    ("mix", "scores"),
-    "loops over rows; backends are compared by tests and fuzzing")}
+UNPROVED = {}
 
 
 def chapter_of(leaf):

@@ -10,6 +10,7 @@ import combinations
 import encoding
 import exponents
 import factors
+import float_attention
 import float_norms
 import float_rows
 import layouts
@@ -36,7 +37,7 @@ def is_due(sizes):
 
 ANY = "any size"
 X86 = "portable", "avx2", "avx512"  # the processor's backends
-FLOATS = float_rows, float_norms, softmax, arg_max
+FLOATS = float_rows, float_norms, softmax, arg_max, float_attention
 # What is proved of any size of g++'s code alone: of other compilers' code it is proved at these sizes.
 LISTED = {}
 
