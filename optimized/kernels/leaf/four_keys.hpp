@@ -99,7 +99,7 @@ template <std::size_t count = 1, class Add>
 }
 
 /// What multiply_keys() does; `count` is 4 and `rest` 0 where the keys are whole.
-template <std::size_t rows>
+template <class Leaf, std::size_t rows>
 [[gnu::always_inline]] inline void multiply_by_keys(const FourKeys& four, std::size_t count,
                                                     std::size_t rest, const float* const* q,
                                                     float* const* out, Ahead& ahead) {
@@ -131,7 +131,7 @@ template <std::size_t rows>
 template <class Leaf, std::size_t rows>
 [[gnu::noinline, gnu::used]] void multiply_some_keys(const FourKeys& four, const float* const* q,
                                                      float* const* out, Ahead& ahead) {
-    multiply_by_keys<rows>(four, four.count, four.d % 8, q, out, ahead);
+    multiply_by_keys<Leaf, rows>(four, four.count, four.d % 8, q, out, ahead);
 }
 
 /// out[r][position + p] = dot(q[r], key p, d) * scale, for one or two rows: a function of its own
@@ -140,7 +140,7 @@ template <class Leaf, std::size_t rows>
 [[gnu::noinline, gnu::used]] void multiply_keys(const FourKeys& four, const float* const* q,
                                                 float* const* out, Ahead& ahead) {
     if (!are_whole(four)) return multiply_some_keys<Leaf, rows>(four, q, out, ahead);
-    multiply_by_keys<rows>(four, 4, 0, q, out, ahead);
+    multiply_by_keys<Leaf, rows>(four, 4, 0, q, out, ahead);
 }
 
 /// Calls score_rows(keys) for four positions at a time.
