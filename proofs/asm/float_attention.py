@@ -686,9 +686,13 @@ MUTANTS = [
     ("avx512", "prefetched_in_step", "", "prefetched_in_step", r"test +rcx,rcx", "test rdi,rdi"),
 ]
 # The same; and the last sizes must accept it. Positions, columns or rows counted in 8 bits; columns that are
-# left counted as whole tiles; a rest of elements taken for none, or of keys for four of them.
+# left counted as whole tiles; a rest of elements taken for none, or of keys for four of them; a sum that is
+# changed wherever something is prefetched.
 SIZE_MUTANTS = [
     ("portable", *tile(2, 4, 1), r"cmp +r9,rsi", "cmp r9b,sil", "positions=1"),
+    ("portable", *tile(2, 4, 1), r"prefetcht1 +[^\n]*", "addps xmm1,xmm1", "per_step=0"),
+    ("avx512", "multiply_keys<4>", ANY, "multiply_keys_by_4", r"prefetcht1 +[^\n]*", "vaddps zmm3,zmm3,zmm3",
+     "per_step=0 count=4 d=16"),
     ("avx2", *tile(2, 8, 4), r"cmp +r10,rdi", "cmp r10b,dil", "positions=1"),
     ("avx512", *tile(4, 16, 4), r"cmp +r12,rdi", "cmp r12b,dil", "positions=1"),
     ("avx2", "mix_rows<2>", ANY, "mix_rows", r"cmp +rdx,0x1f", "cmp rdx,0x1e", "width=40"),
