@@ -89,9 +89,9 @@ assumes("a call needs no alignment of the stack", *(
 def edited(listing, backend, changed, pattern, replacement, jump):
     """A listing with the instructions of one function that a pattern finds replaced; `jump`: the instruction
     that jumps."""
-    function = re.search(
-        rf"^[0-9a-f]+ <[^\n]*::({backend}::(\(anonymous namespace\)::)?{changed}\(|"
-        rf"{changed}<slip::(masks|kernels)::{backend}::)", listing, re.MULTILINE)
+    names = rf"{backend}::(\(anonymous namespace\)::)?{changed}\(", rf"{changed}<slip::\w+::{backend}::"
+    function = next(filter(None, (
+        re.search(rf"^[0-9a-f]+ <[^\n]*::{name}", listing, re.MULTILINE) for name in names)), None)
     start = function.start() if function else len(listing)
     end = listing.find("\n\n", start)
     lines = re.sub(pattern, replacement, listing[start:end]).split("\n")
