@@ -387,7 +387,7 @@ SIZE_MUTANTS += [("portable", f"multiply_vectors<{rows}, {vectors}>", ANY,
                      (rf"cmp +rdx,0x{rows - 1}\b", f"cmp rdx,0x{rows - 2}", f"m={rows} n=5"),
                      (r"0x2000\b", "0x2001", "n=5"), (r"add +r13,0x2000\b", "add r13,0x1000", "n=5"))]
 # The same of the code that clang makes.
-SIZE_MUTANTS_OF_CLANG = float_attention.SIZE_MUTANTS_OF_CLANG + [
+SIZE_MUTANTS_OF_CLANG = [
     ("portable", "pack", ANY, "pack", r"imul +rax,rdx", "imul eax,edx", "m=3 n=5"),
     ("portable", "mask", ANY, "mask", r"cmp +r11,rdx", "cmp r11d,edx", "n=37 planes=1"),
     ("portable", "below", ANY, "below", r"cmp +rsi,rcx", "cmp esi,ecx", "n=21"),
