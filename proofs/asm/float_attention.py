@@ -23,9 +23,9 @@ from spec import SPACE
 
 ANY = "any size"  # as in runs.py
 AHEAD = 1 << 16  # bytes that are prefetched in a step, at most
-WIDTHS = {"portable": 4, "avx2": 8, "avx512": 16}  # of a register
-ROWS = {"portable": (2, 1), "avx2": (2, 1), "avx512": (4, 2, 1)}  # of a pass of mix
-SCORED = {"portable": (), "avx2": (2, 1), "avx512": (4, 2, 1)}  # of a group of rows of scores
+WIDTHS = {"portable": 4, "avx2": 8, "avx512": 16, "neon": 4}  # of a register
+ROWS = {"portable": (2, 1), "avx2": (2, 1), "avx512": (4, 2, 1), "neon": (4, 2, 1)}  # of a pass of mix
+SCORED = {"portable": (), "avx2": (2, 1), "avx512": (4, 2, 1), "neon": ()}  # of a group of rows of scores
 
 
 def leaf(backend):

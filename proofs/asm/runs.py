@@ -38,22 +38,6 @@ def is_due(sizes):
 ANY = "any size"
 X86 = "portable", "avx2", "avx512"  # the processor's backends
 FLOATS = float_rows, float_norms, softmax, arg_max, float_attention
-# What is proved of any size of g++'s code alone: of other compilers' code it is proved at these sizes.
-LISTED = {}
-
-
-def of_other_compilers(row):
-    """The rows that take the place of one, of the code of other compilers than g++."""
-    backend, kernel, sizes, function = row
-    if sizes != ANY or backend not in LISTED.get(kernel, ()):
-        return [row]
-
-    def at(sizes):
-        def prove(image, run):
-            run.fixed = fixed_sizes(sizes)
-            function(image, run)
-        return prove
-    return [(backend, kernel, sizes, at(sizes)) for sizes in LISTED[kernel][backend]]
 
 
 def fixed_sizes(text):
@@ -61,13 +45,10 @@ def fixed_sizes(text):
     return {name: int(number) for name, number in re.findall(r"(\w+)=(\d+)", text)}
 
 
-def runs(compiler="g++"):
+def runs():
     """(backend, kernel, sizes, function(image, run)) of those that are due. Several runs together are a
     kernel's proof: its vector loop, its remainders, a padded panel."""
-    rows = []
-    for row in all_runs():
-        rows += [row] if compiler == "g++" else of_other_compilers(row)
-    return [row for row in rows if is_due(row[2])]
+    return [row for row in all_runs() if is_due(row[2])]
 
 
 def all_runs():

@@ -109,9 +109,9 @@ class Rooms:
                 if folder == MASKS:
                     proof = self.kernels.of_masks(name)
                 else:
-                    proof = self.kernels.of(backend, name, floats=path.stem == "floats")
+                    proof = self.kernels.of(backend, name)
                 found.append(Kernel(name, backend, Excerpt(file, span[0] + 1, span[1] + 1), proof))
-                if backend == "portable" and path.stem != "floats":
+                if backend == "portable":
                     proof = self.kernels.of("portable on AArch64", name)
                     found.append(found[-1]._replace(backend="portable on AArch64", proof=proof))
         if any(kernel.backend == "neon" for kernel in found):  # which then does not take the portable one

@@ -63,68 +63,46 @@ def table_rows(text, heading, level=2):
     return [[cell.strip() for cell in row.strip().strip("|").split("|")] for row in table[0].splitlines()[2:]]
 
 
-def of_gcc_alone(soundness):
-    """{(backend, kernel)} of which clang's code is not proved: the entry "clang-19" of "Not covered", whose
-    sentences begin with the backend."""
-    entry = re.search(r"^\* \*\*clang-19\*\*:.*?(?=^\* |^$)", soundness, re.MULTILINE | re.DOTALL)
-    found = set()
-    for sentence in re.split(r"\.\s+", entry[0]) if entry else ():
-        backend = re.match(r"(Portable|AVX2|AVX-512)\s", sentence)
-        if backend:
-            name = backend[1].lower().replace("-", "")
-            found |= {(name, kernel) for kernel in re.findall(r"`(\w+)`", sentence)}
-    return found
-
-
 def unproved_on_aarch64(soundness):
     """The kernels that the neon backend has or takes from the portable one and that are not proved, as "Not
-    covered" says, but for chapter `floats`; None if it says nothing of them."""
+    covered" says; None if it says nothing of them."""
     found = re.search(r"kernels\s+that\s+the\s+neon\s+backend\s+has\s+or\s+takes\s[^;]*?\sare\s+proved\s"
-                      r"[^;]*?but\s+for\s([^;]*);", soundness)
-    return set(re.findall(r"`(\w+)`", found[1])) - {"floats"} if found else None
+                      r"[^;]*?(?:but\s+for\s([^;]*))?;", soundness)
+    return set(re.findall(r"`(\w+)`", found[1] or "")) if found else None
 
 
 class Kernels:
-    """The table "Machine code" of SOUNDNESS.md, with the exceptions that "Not covered" makes."""
+    """The tables "Machine code" of SOUNDNESS.md, with the exceptions that "Not covered" makes."""
 
     def __init__(self, soundness):
         self.rows = {}
         for cells in table_rows(soundness, "Machine code", 3):
-            backend, count, any_size, gcc_alone = cells
+            backend, count, any_size = cells
             done, total = map(int, count.split(" of "))
-            self.rows[backend] = (done, total, set(re.findall(r"`(\w+)`", any_size)),
-                                  set(re.findall(r"`(\w+)`", gcc_alone)))
-        self.of_gcc_alone, self.unproved = of_gcc_alone(soundness), unproved_on_aarch64(soundness)
-        self.masks = {}  # {leaf: ([backends of which it is proved of any size], [at listed sizes])}
-        for backend, names, any_size in re.findall(
-                r"^\| (\w+), masks \| [^|]* \| ([^|]*) \| ([^|]*) \|", soundness, re.MULTILINE):
+            self.rows[backend] = (done, total, set(re.findall(r"`(\w+)`", any_size)))
+        self.unproved = unproved_on_aarch64(soundness)
+        self.masks = {}  # {leaf: the backends of which it is proved of any size}
+        row = re.compile(r"^\| ([\w ]+), masks \| [^|]* \| ([^|]*) \|", re.MULTILINE)
+        for backend, names in row.findall(soundness):
             for name in re.findall(r"`(\w+)`", names):
-                at_listed = f"`{name}`" not in any_size
-                self.masks.setdefault(name, ([], []))[at_listed].append(backend)
+                self.masks.setdefault(name, []).append(backend)
 
     def of_masks(self, leaf):
         """The same for a leaf of lattice masks, which all backends share."""
         if leaf not in self.masks:
             return "tested", "not proved: tested"
-        said = [f"{sizes}: {', '.join(backends)}" for sizes, backends in zip(
-            ("of any size", "at listed sizes"), self.masks[leaf]) if backends]
-        return "machine", f"proved {'; '.join(said)}, g++'s code"
+        return "machine", f"proved of any size: {', '.join(self.masks[leaf])}"
 
-    def of(self, backend, kernel, floats=False):
+    def of(self, backend, kernel):
         """(kind of badge, what is proved of a kernel's machine code)."""
         backend = "neon on AArch64" if backend == "neon" else backend
-        done, total, any_size, gcc_alone = self.rows.get(f"{backend}, floats" if floats else backend,
-                                                         (0, 0, set(), set()))
-        alone = (backend, kernel) in self.of_gcc_alone
-        said = " (g++'s code alone)" if alone else ""
+        done, total, any_size = self.rows.get(backend, (0, 0, set()))
         if kernel in any_size:
-            return "machine", f"proved of any size{said}"
-        if kernel in gcc_alone:
-            return "machine", "proved of any size" + (said or " (g++'s code; clang's at listed sizes)")
-        on_aarch64 = backend == "portable on AArch64" and not floats and (
+            return "machine", "proved of any size"
+        on_aarch64 = backend == "portable on AArch64" and (
             self.unproved is not None and kernel not in self.unproved)
         if done == total and total or on_aarch64:
-            return "machine", f"proved at listed sizes{said}"
+            return "machine", "proved at listed sizes"
         return "tested", "not proved: tested"
 
 

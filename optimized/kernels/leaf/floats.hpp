@@ -164,6 +164,13 @@ template <class Leaf>
 // What softmax and sampling_weights do in turn, each a function of its own that is proved by
 // itself.
 
+/// v if it is greater than `most`, else `most`. One number in a vector of four, so that no branch
+/// depends on it.
+[[gnu::always_inline]] inline float greater(float v, float most) {
+    const Vector<4> a{v}, b{most};
+    return (a > b ? a : b)[0];
+}
+
 /// The greatest element that is a number; minus infinity if there is none. Four maxima, as each
 /// comparison waits for the one before.
 template <class Leaf>
@@ -186,8 +193,8 @@ template <class Leaf>
     float lane[width];
     __builtin_memcpy(lane, most, sizeof lane);
     float result = lane[0];
-    for (std::size_t l = 1; l < width; ++l) result = lane[l] > result ? lane[l] : result;
-    for (; j < n; ++j) result = x[j] > result ? x[j] : result;
+    for (std::size_t l = 1; l < width; ++l) result = greater(lane[l], result);
+    for (; j < n; ++j) result = greater(x[j], result);
     return result;
 }
 

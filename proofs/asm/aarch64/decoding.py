@@ -6,10 +6,11 @@ from machine import Refused
 
 GENERAL = [f"x{i}" for i in range(31)] + ["sp"]
 SCALARS = {"b": 1, "h": 2, "s": 4, "d": 8, "q": 16}  # bytes of a lane, and of a vector's name as one
-MODIFIER = re.compile(r"(lsl|lsr|asr|ror|uxt[bhwx]|sxt[bhwx])(?: #(0x[0-9a-f]+|\d+))?$")
+MODIFIER = re.compile(r"(lsl|msl|lsr|asr|ror|uxt[bhwx]|sxt[bhwx])(?: #(0x[0-9a-f]+|\d+))?$")
 LANES = re.compile(r"v(\d+)\.(\d*)([bhsdq])(?:\[(\d+)\])?$")
 ONE_VECTOR = re.compile(r"^\{([^{},]*)\}(\[\d+\])?$")  # a list of one, or a lane of it
 SEVERAL = re.compile(r"^\{([^{}]*,[^{}]*)\}$")
+FROM_TO = re.compile(r"^\{v(\d+)\.(\w+)-v(\d+)\.\2\}$")
 MEMORY = re.compile(r"\[([^\]]*)\](!?)$")
 ADDRESS = re.compile(r"(?:^|,)\s*([0-9a-f]+)(?: <(.*)>)?$")  # of code, or of what adr and adrp name
 CONDITIONS = {"eq", "ne", "cs", "cc", "mi", "pl", "vs", "vc", "hi", "ls", "ge", "lt", "gt", "le", "al"}
@@ -35,6 +36,10 @@ class Operand:
             self.place = None if lanes[4] is None else int(lanes[4])
         elif SEVERAL.match(text):
             self.kind, self.vectors = "vectors", operands_of(SEVERAL.match(text)[1])
+        elif FROM_TO.match(text):
+            first, lanes, last = FROM_TO.match(text).groups()
+            self.kind = "vectors"
+            self.vectors = [Operand(f"v{number}.{lanes}") for number in range(int(first), int(last) + 1)]
         elif re.fullmatch(r"[bhsdq]\d+", text):
             self.kind, self.register, self.element = "vector", int(text[1:]), SCALARS[text[0]]
             self.count, self.place = 1, None

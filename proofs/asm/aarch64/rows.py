@@ -3,8 +3,6 @@
 import combinations
 import encoding
 import exponents
-import float_norms
-import float_rows
 import layouts
 import linear
 import neon_products
@@ -12,9 +10,8 @@ import panels
 import portable_outer
 import portable_products
 import residues
-import softmax
 from mutants import Mutant, first_per
-from runs import ANY, is_due
+from runs import ANY, FLOATS, is_due
 
 
 def rows():
@@ -44,7 +41,7 @@ def rows():
     add("portable", "sample", "n=21", residues.sample, 21)
     portable_products.add_rows(add)
     add_products(add)
-    for chapter in (float_rows, softmax, float_norms):
+    for chapter in FLOATS:
         chapter.add_rows(add, ("portable", "neon"))
     return [row for row in table if is_due(row[2])]
 

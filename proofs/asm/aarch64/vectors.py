@@ -16,7 +16,8 @@ def value(operand):
     """Of an immediate."""
     if operand.kind != "immediate":
         raise Refused(f"operand '{operand.text}'")
-    return operand.value << (operand.modifier[1] if operand.modifier else 0)
+    kind, count = operand.modifier or ("lsl", 0)
+    return operand.value << count | (t.mask(count) if kind == "msl" else 0)
 
 
 # --- lane by lane --------------------------------------------------------------------------------
@@ -122,14 +123,16 @@ def lanes_chosen(by):
     """(bytes of a lane, the conditions) of 8 bytes that are lanes of ones where a condition holds and zeros
     elsewhere; None of others."""
     for size in (4, 8):
-        found = [condition_of(t.from_cells(by[at:at + size])) for at in range(0, 8, size)]
+        found = [condition_of(t.from_cells(by[at:at + size]), 8 * size) for at in range(0, 8, size)]
         if None not in found:
             return size, found
     return None
 
 
-def condition_of(v):
-    if t.is_int(v) or not t.all_or_nothing(v):
+def condition_of(v, width):
+    if t.is_int(v):
+        return {0: False, t.mask(width): True}.get(v)
+    if not t.all_or_nothing(v):
         return None
     condition, where_it_holds, _ = t.parts_of(v)
     return condition if t.is_ones(where_it_holds) else t.negation(condition)
