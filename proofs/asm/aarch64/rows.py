@@ -13,6 +13,8 @@ import residues
 from mutants import Mutant, first_per
 from runs import ANY, FLOATS, is_due
 
+from . import float_mutants
+
 
 def rows():
     """(backend, kernel, sizes, function(image, run)) of those that are due, as runs.runs gives them."""
@@ -62,10 +64,6 @@ MASK, UNMASK, BELOW, COMBINATIONS, RIGHT, LEFT, PACK_RIGHT, INNER, OUTER, DEQUAN
         "mask", "unmask", "below", "combinations_bytes", "right_bytes", "left_bytes", "pack_right",
         "low_rank_inner", "low_rank_outer", "dequantise", "quantise"))
 ROWS_4, ROWS_1 = (("portable", f"combine_rows<{rows}>", ANY, f"combine_rows<{rows}ul>") for rows in (4, 1))
-ADD, ROTATE, SWIGLU, GELU = (("neon", kernel, ANY, kernel) for kernel in ("add", "rotate", "swiglu", "gelu"))
-MEAN, DEVIATION, SCALE, CENTRE, SCALE_AND_SHIFT, RMS_NORM, LAYER_NORM = (
-    ("neon", kernel, ANY, kernel) for kernel in ("mean", "inverse_deviation", "scale", "centre",
-                                                 "scale_and_shift", "rms_norm", "layer_norm"))
 EXPONENT, SHIFT, PACK_LEFT = (("portable", kernel, ANY, kernel) for kernel in (
     "least_exponent", "shift_row", "pack_left"))
 SAMPLE = "portable", "sample", "n=4", "sample"
@@ -147,18 +145,6 @@ SIZES = [
 ]
 # As in mutants.py.
 SIZES += [
-    (ADD, r"cmp\s+x6, x3", "cmp w6, w3", "n=6"),
-    (ROTATE, r"and\s+x4, x8, #0xf+c\b", "and x4, x8, #0xfffffffffffffff8", "half=6"),
-    (SWIGLU, r"cmp\s+x5, x7", "cmp w5, w7", "n=6"),
-    (GELU, r"and\s+x2, x3, #0xf+c\b", "and x2, x3, #0xfffffffffffffff8", "n=6"),
-    (MEAN, r"scvtf\s+(s\d), x1", r"scvtf \1, w1", "n=9"),
-    (MEAN, r"cmp\s+x5, x2", "cmp w5, w2", "n=9"),
-    (DEVIATION, r"scvtf\s+(s\d), x19", r"scvtf \1, w19", "n=9"),
-    (SCALE, r"cmp\s+x2, x4", "cmp w2, w4", "n=6"),
-    (CENTRE, r"cmp\s+x1, x3", "cmp w1, w3", "n=6"),
-    (SCALE_AND_SHIFT, r"cmp\s+x3, x4", "cmp w3, w4", "n=6"),
-    (RMS_NORM, r"mov\s+x2, x19", "mov w2, w19", "n=9"),
-    (LAYER_NORM, r"mov\s+x3, x19", "mov w3, w19", "n=9"),
     (PACKED, r"mul\s+x0, x0, x1", "mul w0, w0, w1", "m=3 n=5"),
     (PACKED, r"mul\s+x0, x0, x1", r"and x0, x0, #0xffff; \g<0>", "m=3 n=5"),
     (ROWS_PACKED, r"mul\s+x2, x1, x2", "mul w2, w1, w2", "m=3 n=5"),
@@ -217,17 +203,6 @@ OTHERS = [
     (PRODUCT, r"stp(\s+x2), x5, ", r"stp\1, x4, ", ""),
     (PRODUCT_OF_PLANE, r"str\s+x5, \[sp, #120\]", "str xzr, [sp, #120]", ""),
     (COMBINE, "cmhi", "cmhs", ""),
-    (ADD, "fadd", "fsub", ""),
-    (ROTATE, "fsub", "fadd", ""),
-    (SWIGLU, r"(shl\s+\S+, \S+, )#23", r"\1#22", ""),
-    (GELU, "fnmul", "fmul", ""),
-    (MEAN, "fdiv", "fmul", ""),
-    (DEVIATION, "fsqrt", "fneg", ""),
-    (SCALE, r"fmul(\s+v1.4s, v1.4s, v2)", r"fadd\1", ""),
-    (CENTRE, "fsub", "fadd", ""),
-    (SCALE_AND_SHIFT, "fadd", "fsub", ""),
-    (RMS_NORM, r"mov\s+x0, x20", "mov x0, x22", ""),
-    (LAYER_NORM, r"fmov\s+s0, s8", "nop", ""),
     (COMBINE, "saddlv", "uaddlv", ""),
     (MASK, r"and\s+x10, x2,", r"add x2, x2, x9; \g<0>", "a general register is 0 at the start"),
     (PRODUCTS, r"movi\s+v3.4s, #0x0", "nop", "a vector register is 0 at the start"),
@@ -258,6 +233,9 @@ def mutants():
                 for kernel, pattern, replacement, small in SIZES if is_due(kernel[2])]
     computed = [Mutant(*kernel, pattern, replacement, f"with '{pattern}' changed")
                 for kernel, pattern, replacement, what in OTHERS if not what]
+    for own, rows in (of_sizes, float_mutants.OF_SIZES), (computed, float_mutants.COMPUTED):
+        own += [Mutant("neon", kernel, ANY, function, pattern, by, f"with '{pattern}' changed", *small)
+                for kernel, function, pattern, by, *small in rows]
     calls = [Mutant(*kernel, pattern, replacement, what)
              for kernel, pattern, replacement, what in OTHERS if what]
     return [mutant for own in (of_sizes, computed) for mutant in first_per(lambda m: m.kernel, own)] + calls
