@@ -410,9 +410,9 @@ template <class Leaf, std::size_t rows, std::size_t width, std::size_t vectors>
             sums[r][v] = load<width>(out[r] + column + v * width);
         }
     }
-    const float* value = first + column;
 #pragma GCC unroll 1
     for (std::size_t p = 0; p < count; ++p) {
+        const float* value = first + p * stride + column;
         own.step();
 #pragma GCC unroll 4
         for (std::size_t v = 0; v < vectors; ++v) {
@@ -420,7 +420,6 @@ template <class Leaf, std::size_t rows, std::size_t width, std::size_t vectors>
 #pragma GCC unroll 4
             for (std::size_t r = 0; r < rows; ++r) sums[r][v] += weights[r][p] * loaded;
         }
-        value += stride;
     }
 #pragma GCC unroll 4
     for (std::size_t r = 0; r < rows; ++r) {
@@ -494,11 +493,9 @@ template <class Leaf>
 template <class Leaf>
 [[gnu::noinline, gnu::used]] void score_row(const float* q, const Values& keys, std::size_t d,
                                             float scale, float* out, Ahead& ahead) {
-    const float* key = keys.first;
     for (std::size_t p = 0; p < keys.count; ++p) {
         ahead.step();
-        out[p] = scaled_dot<Leaf>(q, key, d, scale);
-        key += keys.stride;
+        out[p] = scaled_dot<Leaf>(q, keys.first + p * keys.stride, d, scale);
     }
 }
 

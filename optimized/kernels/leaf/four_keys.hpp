@@ -153,8 +153,8 @@ template <class ScoreRows>
         const std::size_t left = positions - p;
         four.count = left < 4 ? left : 4;
         four.position = p;
+        four.first = keys + p * stride;
         score_rows(four);
-        four.first += 4 * stride;
     }
 }
 
