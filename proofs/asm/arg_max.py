@@ -3,7 +3,7 @@
 Of each block of 256 elements `greatest` tells the greatest number (softmax.py). It is ranked: an integer that
 is ordered as numbers are, behind it the block's number, of which the first one is the greatest. `best_block`
 returns the greatest of these integers, which is proved as what holds for any threshold: it is above the
-threshold just if a block's is. So it tells a block of the array, and one that has an element as great.
+threshold just if a block's is. So it names a block of the array in which the greatest number occurs.
 `first_equal` may leave its loop where data says so; proved is that no element before the one that it returns
 is equal, and that this one is, or is the last."""
 

@@ -152,8 +152,10 @@ class Chains:
         known = self.found(v)
         return self.at(known[0], self.taken(known[0], self.whole)) if self.is_whole(known) else v
 
-    def concluded(self, code):
-        """What the code has of each chain after all elements: terms in `code`, of which that is proved."""
+    def concluded(self, code, numbers=None):
+        """What the code has of each chain, or of those with these numbers, after all elements: terms in
+        `code`, of which that is proved."""
+        numbers = range(self.count) if numbers is None else numbers
         lanes, stack, seen = {}, [code], set()
         while stack:
             node = stack.pop()
@@ -161,15 +163,15 @@ class Chains:
                 continue
             seen.add(t.ident(node))
             known = self.found(node) if z3.is_bv(node) and t.width_of(node) == self.width else None
-            if self.is_whole(known):
+            if known is not None and known[0] in numbers and self.is_whole(known):
                 lanes[known[0]] = node
             else:
                 stack += t.parts_of(node)
-        for number in set(range(self.count)) - set(lanes):
+        for number in set(numbers) - set(lanes):
             if not self.machine.proved(self.taken(number, self.whole) == 0):
                 raise Refused("a sum that is not the contract's, or not of all elements")
             lanes[number] = self.first
-        return [lanes[number] for number in range(self.count)]
+        return [lanes[number] for number in numbers]
 
     def terms_in(self, state):
         """(a term, its variables) of all in a state that chains are in."""

@@ -407,21 +407,7 @@ class Products(Chains):
     def sum_of(self, code, r, p):
         """The ordered sum of a row and a key, of what the code has of its lanes after all elements."""
         first = (r * self.keys.count + p) * LANES
-        lanes, stack, seen = {}, [code], set()
-        while stack:
-            node = stack.pop()
-            if t.is_int(node) or t.ident(node) in seen:
-                continue
-            seen.add(t.ident(node))
-            known = self.found(node)
-            if known is not None and known[0] // LANES * LANES == first and self.is_whole(known):
-                lanes[known[0] - first] = node
-            else:
-                stack += t.parts_of(node)
-        for lane in set(range(LANES)) - set(lanes):
-            if not self.machine.proved(claimed(self.taken(first + lane, self.whole) == 0)):
-                raise Refused("a sum that is not the contract's, or not of all elements")
-        return ordered([lanes.get(lane, 0) for lane in range(LANES)])
+        return ordered(self.concluded(code, range(first, first + LANES)))
 
 
 def same_terms(a, b):

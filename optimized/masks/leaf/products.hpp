@@ -275,8 +275,8 @@ void multiply_pass(const Roots& roots, const Pass& pass, void* workspace) {
     }
 }
 
-/// Each of the first `count` lanes has an element of its own, `stride` bytes behind the one before;
-/// the others are zero. The inverse transform multiplies by `points`: these values are divided by
+/// Lane i takes the element `stride` times i bytes from the first one on, for i < count; the other
+/// lanes are zero. The inverse transform multiplies by `points`: these values are divided by
 /// them, which is exact.
 template <class L>
 [[gnu::always_inline]] inline void transform_small(const Roots& roots, const std::int8_t* small,
